@@ -1,8 +1,8 @@
 //! Benchmarks for the stages of a comparison. Run `cargo bench --bench stages`, and add `-- align` to run a single
 //! stage.
 //!
-//! The benchmarks use the sample traces in the repository and, if `TRACETREE_TRACES` is set, traces in that
-//! folder. Throughput is measured in uncompressed bytes per second.
+//! The benchmarks use the sample traces in the repository and, if `TRACETREE_TRACES` is set, traces in that folder.
+//! Throughput is reported in uncompressed bytes per second.
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
@@ -27,7 +27,7 @@ fn main() {
     divan::main();
 }
 
-/// Indices, in [`PAIRS`], of the pairs whose files exist.
+/// The pairs whose files exist, as indices of [`PAIRS`].
 fn pairs() -> impl Iterator<Item = usize> {
     (0..PAIRS.len()).filter(|&at| paths(at).is_some_and(|paths| paths.baseline.exists()))
 }
@@ -49,7 +49,7 @@ fn traces(at: usize) -> (PerSide<Arc<Trace>>, BytesCount) {
     (traces, BytesCount::new(bytes))
 }
 
-/// The baseline trace of a pair, both uncompressed and compressed.
+/// The content of a pair's baseline file: first uncompressed, then compressed.
 fn texts(at: usize) -> (Vec<u8>, Vec<u8>) {
     let paths = paths(at).expect("an existing pair");
     let packed = std::fs::read(paths.baseline).expect("a file");

@@ -7,9 +7,8 @@
 //! The traces are generated in memory, with up to MOST_EVENTS events. The traces contain training steps with modules,
 //! ops, launches and kernels. Each trace is aligned with four candidates: an identical trace (shifted in time), a trace
 //! in which every tenth op is renamed, a trace in which all names differ, and a trace in which all names and shapes
-//! differ. In the last of these traces, only the names of the launches are the same as in the baseline. All times are
-//! CPU times. Each alignment time is the minimum over three rounds; each reading time is the minimum over the four
-//! candidates.
+//! differ. The names of launches are the same in all traces. All times are CPU times. Each alignment time is the
+//! minimum over three rounds; each reading time is the minimum over the four candidates.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 

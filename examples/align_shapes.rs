@@ -8,9 +8,9 @@
 //! multiplied by `TIMES` (default 1), and then two and four times that size. `SHAPE` restricts the measurement to input
 //! shapes whose names contain this string. All times are CPU times.
 //!
-//! The input shapes are: flat siblings that are all renamed; flat siblings in a different order; flat siblings that
-//! share a few names but have different tensor shapes; many threads in a different order; many threads on one side and
-//! a single thread on the other; and many steps with many layers.
+//! The input shapes are: one long list of siblings, all renamed; one long list in a different order; one long list with
+//! few distinct names, whose tensor shapes differ between the traces; many threads in a different order; many threads
+//! on one side and a single thread on the other; and many steps with many layers.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
@@ -67,7 +67,7 @@ fn aligned(texts: &PerSide<String>) -> Result<(usize, f64), Box<dyn Error>> {
     Ok((events, processor_seconds() - start))
 }
 
-/// Writes events one after another.
+/// Writes the events of a trace, one after another.
 struct Writer {
     text: String,
     time: usize,

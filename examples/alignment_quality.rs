@@ -1,4 +1,4 @@
-//! Prints, for each known change, the fraction of true matches that the alignment finds.
+//! Changes traces in known ways, and prints how many of the true matches the alignment finds after each change.
 //!
 //! ```text
 //! cargo run --release --example alignment_quality -- TRACE… [--seed N] [--to N] [--only TEXT]
@@ -8,18 +8,18 @@
 //! has Python frames, each comparison is repeated without them. The changes in `Change::hard` come last. For these
 //! changes, tests require no minimum score, except for the two changes with more layers.
 //!
-//! The first columns show the precision and recall of the UID map, first for calls on the GPU path and then for all
-//! host calls. Some changes replace calls with compiled regions or multi-tensor ops. In this case, the library assigns
-//! the GPU events of the replaced calls to the new regions or ops, and the next column shows the precision and recall
-//! of this assignment. The next column shows the fraction of true matches that are in the UID map. Here, a match with
-//! an indistinguishable event counts as wrong. This fraction is for calls on the GPU path or, if the GPU path is empty,
-//! for all host calls. The last columns show the fraction of matches that are firm, and the number of firm matches that
-//! are wrong.
+//! The columns `GPU path` and `host calls` show the precision and recall of the UID map for these calls. Some changes
+//! replace calls with compiled regions or multi-tensor ops. In this case, the library assigns the GPU events of the
+//! replaced calls to the new regions or ops, and the column `replaced` shows the precision and recall of this
+//! assignment. The column `exact` shows the fraction of true matches that are in the UID map; a match with an
+//! indistinguishable event counts as wrong here, but not in `GPU path` and `host calls`. `exact` is for calls on the
+//! GPU path or, if the GPU path is empty, for all host calls. The columns `firm` and `wrong` show the fraction of
+//! matches that are firm, and the number of firm matches that are wrong.
 //!
 //! - `--to` runs all seeds from `--seed` up to the given seed.
 //! - `--only` selects the changes whose names contain TEXT.
 //! - `--below` shows only rows in which the precision or the recall is below SHARE.
-//! - `--wrong` shows the first N wrong entries of each map.
+//! - `--wrong` shows the first N wrong entries of each UID map.
 //! - `--write` writes both traces of each shown row to FOLDER, so that `tracetree diff` can compare them.
 
 #[path = "../tests/support/mod.rs"]

@@ -1,13 +1,13 @@
-//! Checks pairs of recordings with a known change. For each pair, prints whether tracetree names the change, and what
-//! fraction of the time difference tracetree attributes to causes.
+//! Compares pairs of recordings between which one known change was made. For each pair, prints whether tracetree names
+//! this change, and what fraction of the time difference tracetree attributes to changes.
 //!
 //! ```text
 //! cargo run --release --all-features --example change_quality            all pairs, both ways
 //! cargo run --release --all-features --example change_quality A B        the changes between two traces
 //! ```
-//! The columns are the rank of the known change, the number of unrelated changes that were reported, the fraction of
-//! the time difference that is attributed to changes, and the fraction that is unexplained. Pairs of real traces are
-//! read from the folder `TRACETREE_TRACES`.
+//! The columns are the position of the known change in the list of changes, the number of other changes in the list,
+//! the fraction of the time difference that is attributed to changes, and the fraction that is unexplained. Pairs of
+//! real traces are read from the folder `TRACETREE_TRACES`.
 
 #[path = "../tests/changes/pairs.rs"]
 mod pairs;

@@ -18,7 +18,7 @@ use tracetree::{Comparison, ComparisonOptions, PerSide, Side};
 
 const BASELINE: &str = "examples/traces/resnet.rocm.json.gz";
 const CANDIDATE: &str = "examples/traces/resnet.cuda.json.gz";
-/// The lowest ops that contain a whole forward or backward convolution on every platform.
+/// For the forward and the backward pass, the lowest op that contains the whole convolution on every platform.
 const CONVOLUTIONS: [&str; 2] = ["aten::_convolution", "aten::convolution_backward"];
 const WIDTH: usize = 58;
 
@@ -27,7 +27,7 @@ const WIDTH: usize = 58;
 struct Lowering {
     rows: usize,
     time: PerSide<Nanos>,
-    /// The count and total time for each combination of launching op and kernel.
+    /// The number and total time of the GPU events, for each op and each kernel that the op launches.
     parts: PerSide<BTreeMap<(String, String), (usize, Nanos)>>,
 }
 

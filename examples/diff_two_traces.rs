@@ -58,7 +58,7 @@ fn totals(analysis: &Analysis, out: &mut impl Write) -> std::io::Result<()> {
     writeln!(out, "sum of all {} rows: {exact}", analysis.rows().len())
 }
 
-/// Prints the names with the largest differences.
+/// Prints the names of the ops with the largest differences.
 fn names(analysis: &Analysis, out: &mut impl Write) -> std::io::Result<()> {
     let mut groups = analysis.by_name();
     groups.sort_by_key(|group| {

@@ -1,4 +1,4 @@
-//! Creates a larger trace by repeating the events of a trace. The times and ids in each repetition (round) are shifted.
+//! Creates a larger trace by repeating the events of a trace. Each repetition (round) has its own times and ids.
 //!
 //! ```text
 //! cargo run --release --example grow_trace -- INPUT OUTPUT --target-mb 600
@@ -16,7 +16,7 @@ use std::io::{BufWriter, Read, Write};
 use std::ops::Range;
 
 /// Keys whose values are times or ids, each with its group. The values of all keys in a group are of the same kind and
-/// are shifted together.
+/// are shifted by the same amount.
 const SHIFTED: [(&str, Group); 13] = [
     ("ts", Group::Time),
     ("correlation", Group::Correlation),
@@ -48,7 +48,7 @@ enum Group {
 /// Number of key groups.
 const GROUPS: usize = Group::Sequence as usize + 1;
 
-/// A number in the trace's JSON text that is shifted in each round.
+/// A number in the trace's JSON text to which each round adds a different amount.
 struct Number {
     place: Range<usize>,
     value: u64,
@@ -193,8 +193,8 @@ fn number_length(text: &[u8]) -> usize {
     text.iter().position(|b| !is_number(b)).unwrap_or(text.len())
 }
 
-/// All numbers in the text that are shifted in each round, in file order. Negative numbers are not ids and stay
-/// unchanged.
+/// All numbers in the text that each round shifts, in file order. Negative numbers are not ids, so they are not
+/// shifted.
 fn numbers(text: &[u8], events: Range<usize>) -> Vec<Number> {
     let mut numbers = Vec::new();
     let mut group = None;
@@ -251,8 +251,8 @@ fn strides(text: &[u8], numbers: &[Number]) -> [u64; GROUPS] {
     strides
 }
 
-/// The longest duration in µs, rounded up. Once this time has passed since the start of the last event, all events have
-/// ended.
+/// The longest duration of an event in µs, rounded up. All events have ended when this time has passed since the last
+/// event started.
 fn longest(text: &[u8]) -> u64 {
     let mut longest = 0;
     let mut after_key = false;

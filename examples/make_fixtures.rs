@@ -1,4 +1,4 @@
-//! For each folder in `tests/fixtures` that demonstrates a phenomenon, writes the two traces in this folder.
+//! Writes the two traces in each folder in `tests/fixtures` that demonstrates a lowering phenomenon.
 //!
 //! ```text
 //! cargo run --example make_fixtures

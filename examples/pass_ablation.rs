@@ -6,10 +6,10 @@
 //! Each trace is changed in every known way, as in `alignment_quality`. The alignment then runs once with all passes,
 //! and then once for each pass, with only that pass skipped. The score of a changed trace is its lowest precision or
 //! recall. Each row of the table represents a skipped pass. The columns show how many scores fall or rise by more than
-//! 0.001, and the sums of these losses and gains. They also show the change with the largest loss.
+//! 0.001 without this pass, the sums of these losses and gains, and the changed trace with the largest loss.
 //!
 //! When a pass is skipped, a later pass often makes the same matches. With `--without`, the first row shows the losses
-//! when all given passes are skipped. Each further row shows the additional losses when one other pass is also skipped.
+//! if all given passes are skipped. Each of the other rows shows the additional losses if one more pass is skipped.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

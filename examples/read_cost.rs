@@ -1,13 +1,12 @@
-//! Measures the cost of reading a trace: the peak memory and the reading time. The reading time is compared with the
-//! time needed only to inflate the file.
+//! Measures how much time and memory it takes to read a trace, and how much time it takes just to inflate the file.
 //!
 //! ```text
 //! cargo run --release --example read_cost -- TRACE.json.gz
 //! ```
 //!
-//! Times are CPU times of all threads. The file is read and inflated in several rounds. For each of these two
-//! operations, the shortest time is printed. If a core is free, the reader inflates on a second thread, which adds CPU
-//! time. Memory is the peak during the first read, minus the 2 to 3 MB that the program itself uses.
+//! Times are CPU times of all threads. Each round reads the trace and then inflates the file without reading it. The
+//! shortest time of each is printed. If a core is free, the reader inflates on a second thread, which adds CPU time.
+//! Memory is the peak during the first read, minus the 2 to 3 MB that the program itself uses.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
@@ -21,7 +20,7 @@ use tracetree::trace::{ReadOptions, Trace};
 /// Maximum number of rounds.
 const ROUNDS: usize = 30;
 
-/// Time in seconds after which no new round starts, so large files get fewer rounds.
+/// Time in seconds after which no new round starts. Large files therefore get fewer rounds.
 const ENOUGH_SECONDS: f64 = 5.0;
 
 /// Size in bytes of the output buffer when the file is only inflated.

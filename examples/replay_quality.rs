@@ -1,6 +1,7 @@
 //! Prints three tables about the quality of replays of real traces. The first table shows how well a replay reproduces
-//! each step. The second table shows how well the graph of one trace predicts a second trace, given the durations in
-//! the second trace. The third table shows the computed effects of changes whose size is known.
+//! each step. The second table shows how well the dependency graph of one trace predicts the step time of a second
+//! trace if it is replayed with the durations from the second trace. The third table shows the computed effects of
+//! changes whose size is known.
 //!
 //! ```text
 //! cargo run --release --all-features --example replay_quality            all tables
@@ -236,9 +237,8 @@ fn pair(one: &Path, two: &Path, out: &mut dyn Write) -> Result<()> {
 }
 
 /// Prints the computed effects of known delays that were injected into programs. Recordings without Python stacks
-/// contain no call for a sleep on the host. The effect of a sleep is therefore computed as the effect of the host time
-/// before the first op of each step. The effect of any other change is computed as the effect of the calls that have no
-/// counterpart.
+/// contain no call for a sleep on the host. The effect of a sleep is therefore computed from the host time before the
+/// first op of each step. The effects of the other changes are computed from the calls that have no counterpart.
 fn known(out: &mut dyn Write) -> Result<()> {
     writeln!(out, "\nKnown changes (ms per step): recorded difference, effect, injected delay")?;
     for (program, injected) in [

@@ -87,8 +87,8 @@ fn sentences(passage: &Passage) -> Vec<(usize, String)> {
     all
 }
 
-/// Replaces the expressions in a line of a template literal. `braces` is the number of open braces; the function
-/// updates this number.
+/// Replaces the expressions in a line of a template literal. `braces` counts the braces that are still open at the
+/// start of the line; the function updates it.
 fn without_expressions(line: &str, braces: &mut usize) -> String {
     let mut kept = String::new();
     for character in line.chars() {

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! All values are medians over the rounds. Memory is the peak memory of the process during the stage, including memory
-//! retained from earlier stages. The memory is reported as 0 if `/proc` does not contain the peak. Trace bytes are the
+//! retained from earlier stages. The memory is 0 if the system does not report the peak in `/proc`. Trace bytes are the
 //! uncompressed bytes of both traces.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]

@@ -9,11 +9,11 @@
 //! `faster` is false. Then a slowdown is simulated: on one side, the times of one call site are multiplied by a factor,
 //! and the call site is tested. The test is repeated for every call site and every way to split the steps.
 //!
-//! If a trace has too few steps for two sides, both sides are drawn with replacement from all steps of the trace. The
-//! table marks rows whose steps were drawn with replacement as *drawn*. Results in rows marked as *drawn* look better
-//! than they are, because a step that is drawn twice agrees with itself. Scaled times are not rounded to the resolution
-//! of the trace's clock. Call sites that have no work in at least one step are ignored, because a different rule
-//! applies to them (see `docs/reference/verdicts.md`).
+//! If a trace has too few steps for two sides, the steps of both sides are drawn with replacement from all steps of the
+//! trace, and the table marks the row as *drawn*. Results in these rows look better than they are, because a step that
+//! is drawn twice agrees with itself. Scaled times are not rounded to the resolution of the trace's clock. Call sites
+//! without work in some of the steps are ignored, because a different rule applies to them (see
+//! `docs/reference/verdicts.md`).
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
@@ -154,7 +154,7 @@ fn question(times: &[f64], sides: &PerSide<Vec<usize>>) -> Question {
     Question { samples, ..Question::default() }
 }
 
-/// The number of cases with a certain result, and the total number of cases.
+/// The number of cases in which a difference was found, and the number of all cases.
 #[derive(Default, Clone, Copy)]
 struct Share {
     of_all: usize,
@@ -186,8 +186,7 @@ struct Counts {
 
 impl Counts {
     fn of(recording: &Recording, steps: usize) -> Option<Counts> {
-        // If two or three steps are drawn from only three steps, a draw often repeats one step and therefore shows no
-        // noise.
+        // Two or three steps that are drawn from only a few steps are often the same step, and therefore show no noise.
         let is_divisible = recording.steps >= 2 * steps || steps > 3;
         if recording.steps < 2 || recording.places.is_empty() || !is_divisible {
             return None;

@@ -1,11 +1,10 @@
 //! Compare two PyTorch profiler (Kineto) traces by the structure of their call stacks.
 //!
-//! The two traces show the same work, before and after a change or on two platforms. The questions
-//! are: *where does the GPU time differ, by how much, and which calls in the stack cause the
-//! difference?* Kernel names cannot answer these questions: on another platform, in another
-//! version, or under a compiler, the same op launches different kernels. tracetree therefore
-//! converts both traces to call trees, aligns the trees, and attributes every microsecond of GPU
-//! time to the lowest op that is in both traces.
+//! The two traces show the same work, before and after a change or on two platforms. tracetree answers three questions:
+//! *where does the GPU time differ, by how much, and which calls in the stack cause the difference?* Kernel names
+//! cannot answer these questions: on another platform, in another version, or under a compiler, the same op launches
+//! different kernels. tracetree therefore converts both traces to call trees, aligns the trees, and attributes every
+//! microsecond of GPU time to the lowest op that is in both traces.
 //!
 //! # A tour
 //!
@@ -66,8 +65,8 @@
 //! A [`Side`] is the baseline or the candidate; tables call them `trace1` and `trace2`. Differences are candidate −
 //! baseline, ratios are candidate / baseline, and undefined ratios are `None`. A [`Uid`] is the position of an event in
 //! its file; for a Kineto trace, this is the position in `traceEvents`. Times are whole nanoseconds ([`trace::Nanos`]).
-//! Irregularities in the data are counted in notes. An [`Error`] names the file, the position in the file, and a
-//! remedy.
+//! Irregularities in a trace are counted and reported as notes. An [`Error`] names the file, the position in the file,
+//! and a remedy.
 //!
 //! The module [`snapshot`] reads and compares PyTorch memory snapshots, which are not traces.
 //!

@@ -1,4 +1,4 @@
-//! Checks that each module uses only modules that precede it in the data flow, and only its permitted dependencies.
+//! Checks that each module uses only modules that precede it in the data flow, and only dependencies that it may use.
 
 #[path = "support/imports.rs"]
 mod imports;
@@ -47,7 +47,7 @@ fn sources(path: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The modules of the library that a file uses, except in comments.
+/// The modules of the library that a file uses, apart from modules that are mentioned only in comments.
 fn used_modules(file: &Path) -> Vec<String> {
     let text = fs::read_to_string(file).expect("a readable source file");
     let code: String = text
@@ -107,7 +107,7 @@ fn a_module_uses_only_modules_before_it() {
     }
 }
 
-/// The names that a file imports from dependencies: `use a::{b, c::D as E};` gives `b` and `E`.
+/// The names that a file imports from dependencies. For example, `use a::{b, c::D as E};` imports `b` and `E`.
 fn imported_names(code: &str) -> Vec<String> {
     let statements = code.split(';').map(str::trim_start);
     let uses = statements.filter_map(|statement| {
@@ -133,7 +133,8 @@ fn public_signatures(code: &str) -> Vec<String> {
             .any(|start| rest.starts_with(start));
         let ends: &[char] = match is_field {
             true => &['\n'],
-            // A tuple field is private unless it is marked `pub`. Fields marked `pub` are collected separately.
+            // A tuple field without `pub` is private, so the text ends before the tuple fields. Fields marked `pub` are
+            // collected separately.
             false if rest.starts_with("pub struct") => &['{', ';', '('],
             false => &['{', ';'],
         };
@@ -142,7 +143,7 @@ fn public_signatures(code: &str) -> Vec<String> {
     starts.map(|(at, _)| text(at)).filter(|text| !text.starts_with("pub use")).collect()
 }
 
-/// Users of the library must not depend on the versions of its dependencies.
+/// Code that uses the library must not depend on the versions of the library's dependencies.
 #[test]
 fn no_type_of_a_dependency_is_in_a_public_signature() {
     for file in LAYERS.iter().chain(&CRATES).flat_map(|module| module_files(module)) {
@@ -174,8 +175,8 @@ fn a_foreign_type_in_a_signature_is_found() {
     assert!(signatures[0].contains("Serialize"));
 }
 
-/// For each dependency, the modules that may use it (its *doors*). If a dependency has several doors, a comment
-/// explains why.
+/// For each dependency, the modules that may use it (called *doors* here). If several modules may use a dependency, a
+/// comment explains why.
 const DOORS: [(&str, &[&str]); 42] = [
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
@@ -204,7 +205,7 @@ const DOORS: [(&str, &[&str]); 42] = [
     ("petgraph", &["tree"]),
     ("quick_junit", &["gate"]),
     ("parquet", &["report"]),
-    // Work that runs in parallel: loading two traces, aligning trees while computing facts about each tree,
+    // Work that runs in parallel with rayon: loading two traces, aligning trees while computing facts about each tree,
     // classifying work while building table rows, writing report files, and comparing ranks.
     (
         "rayon",
@@ -238,7 +239,7 @@ const DOORS: [(&str, &[&str]); 42] = [
     ("strsim", &["program"]),
     ("terminal_size", &["cli"]),
     ("tokio", &["storage"]),
-    // Users write files with aliases, categories, rules and scenarios in TOML.
+    // Users write files with aliases, categories, rules and scenarios; these files are in TOML format.
     ("toml", &["diff", "analysis", "gate", "model"]),
     ("twox_hash", &["trace", "report", "fleet"]),
     ("zstd", &["trace"]),
@@ -324,8 +325,8 @@ fn the_python_package_depends_only_on_the_library() {
     }
 }
 
-/// Describes the groups of files that use each other in a cycle. For each pair of files, one line lists the names that
-/// the first file uses from the second file.
+/// Describes the groups of files that use each other in a cycle. For each pair of files in such a cycle, one line lists
+/// the names that the first file uses from the second file.
 fn circles(ties: &Ties) -> Vec<String> {
     let graph: DiGraphMap<&str, ()> = ties.keys().map(|(from, to)| (&**from, &**to)).collect();
     let several = tarjan_scc(&graph).into_iter().filter(|files| files.len() > 1);

@@ -33,7 +33,7 @@ fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// The files directly in the repository root and below all listed folders.
+/// The files with one of the given endings, directly in the repository root and in all listed folders.
 fn all(endings: &[&str]) -> Vec<PathBuf> {
     let root =
         fs::read_dir(".").expect("the repository").map(|entry| entry.expect("a file").path());

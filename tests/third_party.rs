@@ -13,7 +13,7 @@ fn read(file: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).expect(file)
 }
 
-/// The crates listed in the notices, in the form `- serde 1.0.228 <https://…>`.
+/// The names and versions of the crates in the notices, which list crates in the form `- serde 1.0.228 <https://…>`.
 fn named(notices: &str) -> Crates {
     let items = notices.lines().filter_map(|line| line.strip_prefix("- "));
     let words = items.map(|item| item.split(' ').take(2).collect::<Vec<_>>().join(" "));
@@ -75,7 +75,7 @@ fn texts(list: &toml::Value) -> Vec<&str> {
     list.iter().map(|text| text.as_str().expect("a text")).collect()
 }
 
-/// The older crate versions that are allowed in addition to newer versions, such as `syn@2`.
+/// Older versions of crates, such as `syn@2`, that are allowed although a newer version is also used.
 fn allowed_duplicates(rules: &toml::Table) -> Vec<&str> {
     let skipped = rules["bans"]["skip"].as_array().expect("a list");
     skipped.iter().map(|entry| entry["crate"].as_str().expect("a text")).collect()

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-/// The kinds of text in which a phrase is banned.
+/// The kinds of text to which a banned phrase applies.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Where {
     Everywhere,
@@ -281,8 +281,8 @@ fn word_length(rest: &str) -> usize {
     rest.len()
 }
 
-/// Whether a word pattern in a phrase matches the word at a position. `words` must begin and end with a
-/// mark.
+/// Whether a word pattern in a phrase matches the word at a position. The first and the last item in `words` must be
+/// punctuation marks.
 fn matches(part: &str, words: &[Word], at: usize) -> bool {
     let word = words[at].text.as_str();
     let is_mark = matches!(word, "." | "?" | ",");
@@ -318,7 +318,7 @@ fn hits(passage: &Passage) -> Vec<Hit> {
         for at in 0..(words.len() + 1).saturating_sub(parts.len()) {
             if parts.iter().enumerate().all(|(offset, part)| matches(part, &words, at + offset)) {
                 let found = &words[at..at + parts.len()];
-                // The reported line is the line of the first word, even if the match begins with a mark.
+                // If the match begins with a mark, the reported line is the line of the first word after it.
                 let first = found.iter().find(|word| !is_mark(&word.text)).unwrap_or(&found[0]);
                 let texts: Vec<&str> = found.iter().map(|word| word.text.as_str()).collect();
                 all.push(Hit { line: first.line, phrase, instead, words: texts.join(" ") });
@@ -388,13 +388,13 @@ fn names_of_tests_have_no_banned_phrase() {
     assert!(report.is_empty(), "{} names:\n{report}", report.lines().count());
 }
 
-/// The name of the first function in a text.
+/// The name of the first function that is defined in a text.
 fn name_of_function(text: &str) -> Option<&str> {
     let name = text.split_once("fn ")?.1;
     Some(&name[..name.find('(')?])
 }
 
-/// The passages in a text, treated as the content of a file named `name`.
+/// The passages in `text`, as if `text` were the content of a file named `name`.
 fn passages(name: &str, text: &str) -> Vec<(Kind, usize, String)> {
     let all = prose::passages(Path::new(name), text);
     let joined = |passage: Passage| {

@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent.parent
 H100 = "examples/traces/h100/{}.pt.trace.json.gz"
 CPU = "examples/traces/cpu/{}.pt.trace.json.gz"
-# Name of the picture, baseline, candidate, additional arguments of `tracetree diff`.
+# Each entry: name of the picture, baseline, candidate, additional arguments of `tracetree diff`.
 PAIRS = [
     ("tf32", H100.format("resnet_eager"), H100.format("resnet_tf32_off"), []),
     ("platform", "examples/traces/resnet.rocm.json.gz", "examples/traces/resnet.cuda.json.gz", []),
@@ -34,7 +34,7 @@ WIDTH, LINE, LETTER = 100, 18, 8.4
 
 
 def opening(text: str) -> list[str]:
-    """Returns the lines of the output before "Where the time went", at most 24."""
+    """Returns the first lines of the output: at most 24, and only those before "Where the time went"."""
     lines = text.splitlines()
     plain = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
     end = next((at for at, line in enumerate(plain) if line.startswith("Where the time went")), len(lines))

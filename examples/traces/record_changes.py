@@ -1,4 +1,4 @@
-"""Records training runs of a small transformer on an NVIDIA GPU: a baseline, and runs with one common change each.
+"""Records training runs of a small transformer on an NVIDIA GPU: a baseline, and runs with one typical change each.
 
     python record_changes.py FOLDER          # all variants, each in a process of its own
     python record_changes.py FOLDER item     # one: FOLDER/train_item.pt.trace.json.gz

@@ -1,4 +1,4 @@
-"""Records training runs of a small transformer on the CPU: a baseline, and runs with one or two common changes each.
+"""Records training runs of a small transformer on the CPU: a baseline, and runs with one or two typical changes each.
 
     python record_cpu.py FOLDER               # all variants, each in a process of its own
     python record_cpu.py FOLDER clip          # one: FOLDER/cpu_clip.pt.trace.json.gz
@@ -111,7 +111,7 @@ class Sequences(torch.utils.data.Dataset):
         return 64 * BATCH
 
     def __getitem__(self, number):
-        # All warm-up steps have the same sequence length; the recorded steps have different lengths.
+        # In the variant `recompiled`, each recorded step has a different sequence length; all warm-up steps have the same.
         longer = 7 * max(0, number // BATCH - WARM_UP) if self.varies else 0
         generator = torch.Generator().manual_seed(number // BATCH)
         return torch.randint(WORDS, (self.length + longer + 1,), generator=generator)

@@ -1,5 +1,5 @@
-"""Records models on an NVIDIA GPU, without Python stacks. Each variant changes the layers in a way that makes them
-hard to match.
+"""Records models on an NVIDIA GPU, without Python stacks. Each variant changes the layers so that they are hard to
+match with the layers of the baseline.
 
     python record_layers.py FOLDER                  # all, each in a process of its own
     python record_layers.py FOLDER gpt half         # one: FOLDER/gpt_half.pt.trace.json.gz

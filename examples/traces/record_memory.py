@@ -43,7 +43,7 @@ class Recomputed(nn.Module):
 
 
 def tidied(value, seen):
-    """Removes folders of installed files from all file names in a snapshot, in place."""
+    """Shortens the file names in a snapshot in place: removes the folders of installed files."""
     if id(value) in seen:
         return
     seen.add(id(value))

@@ -81,7 +81,7 @@ class Model(nn.Module):
 
 
 class Engine:
-    """Admits one request per pass while there are free slots. All admitted requests decode together."""
+    """In each iteration, prefills a waiting request if a slot is free, then decodes all admitted requests together."""
 
     def __init__(self, variant):
         self.model = Model().cuda().bfloat16().eval()

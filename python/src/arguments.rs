@@ -1,4 +1,4 @@
-//! Converts method arguments that can be a single value or a list of values. Errors name the parameter.
+//! Converts method arguments that can be a single value or a list of values. Error messages name the parameter.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

@@ -45,13 +45,13 @@ use tracetree_cli::{answer_text, summary_text};
 #[pyclass(frozen, weakref, module = "tracetree")]
 pub(crate) struct Comparison {
     comparison: tracetree::Comparison,
-    /// The arguments that produced the comparison; a pickle stores them.
+    /// The arguments that the comparison was made from. A pickle contains these arguments instead of the results.
     origin: Origin,
-    /// Path of the HTML page in the latest report that contains one.
+    /// Path of the HTML page in the most recently written report that has a page.
     page: Mutex<Option<PathBuf>>,
 }
 
-/// Compares the runs on the two sides.
+/// Compares the runs on one side with the runs on the other side.
 #[pyfunction]
 pub(crate) fn compare(
     py: Python<'_>,
@@ -68,7 +68,7 @@ pub(crate) fn compare(
     let options = options.cancel(watch.cancel.clone());
     let inputs = |runs: Vec<Source<'_>>| runs.into_iter().map(Source::into_input).collect();
     let runs: PerSide<Vec<Input>> = PerSide::new(inputs(baseline), inputs(candidate));
-    // The two traces are read in parallel, one thread for each.
+    // The traces of the two sides are read in parallel, on one thread for each side.
     let compared = work::run(py, 2, &watch, move |teller| {
         let options = if tells { options.watch(move |stage| teller.tell(stage)) } else { options };
         tracetree::Comparison::of_runs(runs, &options)
@@ -80,7 +80,7 @@ pub(crate) fn compare(
 /// A node in the merged tree: name, uid on each side, id of the parent node, and whether the node exists on each side.
 type Merged = (String, Option<u32>, Option<u32>, Option<usize>, bool, bool);
 
-/// The name of a table in Python: the file name without extension, shortened for the TraceLens-compatible tables.
+/// The name of a table in Python. Most tables have the name of their file, without the extension.
 fn name_of(kind: TableKind) -> &'static str {
     match kind {
         TableKind::Rows => "rows",
@@ -132,9 +132,9 @@ impl Comparison {
         TableKind::ALL.into_iter().map(name_of).collect()
     }
 
-    /// The table with this name (`rows`) or file name (`diff_stats.csv`).
+    /// Returns a table by its name (such as `rows`) or its file name (such as `diff_stats.csv`).
     ///
-    /// Raises `KeyError`, with the most similar name, if there is no such table.
+    /// Raises `KeyError` if there is no such table; the message suggests the most similar name.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         let is_named = |kind: &TableKind| {
             name_of(*kind) == name || name.strip_suffix(".csv") == Some(kind.name())
@@ -150,7 +150,7 @@ impl Comparison {
         }
     }
 
-    /// GPU time attributed to ops, with one row for each op at its lowest common node (`diff_stats.csv`).
+    /// GPU time of both sides, attributed to the lowest ops that both sides call (`diff_stats.csv`).
     #[getter]
     fn rows(&self) -> Table {
         self.of_kind(TableKind::Rows)
@@ -186,7 +186,7 @@ impl Comparison {
         self.of_kind(TableKind::SameKernels)
     }
 
-    /// GPU time by work category in each phase (`categories.csv`).
+    /// GPU time for each category of work in each phase (`categories.csv`).
     #[getter]
     fn categories(&self) -> Table {
         self.of_kind(TableKind::Categories)
@@ -198,7 +198,7 @@ impl Comparison {
         self.of_kind(TableKind::Fusion)
     }
 
-    /// Ops ordered by the time that could be saved, largest first (`efficiency.csv`).
+    /// The ops and how much time could be saved in each, most time first (`efficiency.csv`).
     #[getter]
     fn efficiency(&self) -> Table {
         self.of_kind(TableKind::Efficiency)
@@ -307,13 +307,13 @@ impl Comparison {
         self.of_kind(TableKind::ApiCalls)
     }
 
-    /// Memory on each device, by matched op and shapes (`memory.csv`).
+    /// Memory use on each device, grouped by matched op and shapes (`memory.csv`).
     #[getter]
     fn memory(&self) -> Table {
         self.of_kind(TableKind::Memory)
     }
 
-    /// Memory on each device, by step (`memory_timeline.csv`).
+    /// Memory use on each device in each step (`memory_timeline.csv`).
     #[getter]
     fn memory_timeline(&self) -> Table {
         self.of_kind(TableKind::MemoryTimeline)
@@ -360,8 +360,8 @@ impl Comparison {
         py.detach(|| Narrative::of(self.comparison.analysis()).answer())
     }
 
-    /// Looks up the event `uid` of the trace on `side`, and returns the uid of its counterpart in the other trace;
-    /// `None` if the event has no counterpart.
+    /// Returns the uid of an event's counterpart in the other trace; `None` if the event has no counterpart. `uid` is
+    /// the uid of the event in the trace on `side`.
     ///
     /// >>> import tracetree
     /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
@@ -376,7 +376,8 @@ impl Comparison {
         Ok(partner.map(|uid| uid.0))
     }
 
-    /// The call for the event at position `uid` in `traceEvents` on `side`, with its counterpart.
+    /// Returns the call whose event is at position `uid` in the `traceEvents` of `side`. The attribute `partner` of the
+    /// call is its counterpart.
     ///
     /// Raises `UsageError` if there is no such event or the event is not part of the comparison.
     #[pyo3(signature = (uid, side="baseline"))]
@@ -386,8 +387,8 @@ impl Comparison {
         Ok(Node::of_comparison(self.comparison.analysis(), side, call))
     }
 
-    /// The calls on `side` that match a path query, in trace order. A query lists calls from the outermost
-    /// inwards; other calls may occur between the listed calls, and `*` matches any characters.
+    /// The calls on `side` that match a path query, in trace order. A query lists calls from the outermost to the
+    /// innermost. There may be other calls between the listed calls. `*` matches any characters.
     ///
     /// Raises `UsageError` if the query is invalid.
     ///
@@ -407,7 +408,7 @@ impl Comparison {
 
     /// The ops and kernels that the op with this name runs on each side, with counts and times in µs.
     ///
-    /// Raises `KeyError`, with the most similar name, if no row has this name.
+    /// Raises `KeyError` if no row has this name; the message suggests the most similar name.
     ///
     /// >>> import tracetree
     /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
@@ -430,8 +431,8 @@ impl Comparison {
         Ok(all)
     }
 
-    /// Why the event at position `baseline` in the baseline trace, or at position `candidate` in the candidate
-    /// trace, is matched to its counterpart.
+    /// Explains why an event is matched to its counterpart. The event is given by its position in `traceEvents`, either
+    /// as `baseline` or as `candidate`.
     ///
     /// Raises `TypeError` unless exactly one of the two arguments is given, and `UsageError` if there is no such call.
     #[pyo3(signature = (*, baseline=None, candidate=None))]
@@ -571,13 +572,13 @@ impl Comparison {
         slf.py().import("tracetree._plots")?.call_method1("open_page", (slf,))
     }
 
-    /// Path of the HTML page in the latest report that contains one.
+    /// Path of the HTML page in the most recently written report that has a page.
     #[getter]
     fn _page(&self) -> Option<PathBuf> {
         self.page.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The arguments from which the comparison was made.
+    /// The arguments that the comparison was made from, for pickling.
     #[getter]
     fn _origin(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.origin.as_ref().map(|origin| origin.clone_ref(py))
@@ -587,12 +588,12 @@ impl Comparison {
         slf.py().import("tracetree._pickle")?.call_method1("comparison", (slf,))
     }
 
-    /// A copy is the comparison itself, because a comparison never changes.
+    /// Returns the comparison itself, because a comparison never changes.
     fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
     }
 
-    /// A copy is the comparison itself, because a comparison never changes.
+    /// Returns the comparison itself, because a comparison never changes.
     fn __deepcopy__<'py>(slf: Bound<'py, Self>, memo: Bound<'py, PyAny>) -> Bound<'py, Self> {
         drop(memo);
         slf

@@ -70,8 +70,8 @@ impl Explanation {
         self.explanation.partner.as_ref().map(|found| evidence(py, found)).transpose()
     }
 
-    /// Other calls at this call site that could have been the counterpart, the best candidate first: `(node, reason why
-    /// this node is not the match)`.
+    /// Other calls at this call site that could have been the counterpart, best candidate first. Each item is a tuple
+    /// `(node, reason)`; the reason says why the node was not chosen.
     #[getter]
     fn others(&self) -> Vec<(Node, String)> {
         let others = self.explanation.others.iter();

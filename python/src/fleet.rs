@@ -8,8 +8,8 @@ use tracetree::report::ReportOptions;
 use tracetree::{Cancel, Error, Result};
 use tracetree_fleet::{Mapping, Plan};
 
-/// Compares the pair in a plan that has only one pair, and writes the pair's shard below `out`. The plan is given as
-/// JSON. Returns the outcome as a line of JSON.
+/// Compares the only pair of a plan, and writes the pair's shard below `out`. `plan` is the text of a plan in JSON.
+/// Returns the outcome as a line of JSON.
 #[pyfunction]
 pub(crate) fn map_pair(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! The gate: checks runs against other runs or a baseline file according to rules.
+//! Runs the gate, which checks runs against other runs or against a baseline file, based on rules.
 
 use crate::errors::raise;
 use crate::read::open;
@@ -14,7 +14,8 @@ use tracetree_gate::{Date, Gate, GateFormat, Outcome, Recorder, Recording, Rules
 /// File name extension of baseline files.
 const BASELINE: &str = "ttb";
 
-/// The outcome (`pass`, `fail` or `inconclusive`), then the report as text and as JSON.
+/// Checks the candidate. Returns the outcome (`pass`, `fail` or `inconclusive`), the report as
+/// text, and the report as JSON.
 #[pyfunction]
 pub(crate) fn gate(
     py: Python<'_>,
@@ -83,7 +84,8 @@ fn check(
     Ok((outcome, write(GateFormat::Text), write(GateFormat::Json)))
 }
 
-/// Reads the runs on one side, one after another, and records them for the gate.
+/// Reads the runs on one side, one after another, and combines them into the recording that the
+/// gate checks.
 fn record(runs: Vec<Input>, captures: &CaptureSource, reading: &ReadOptions) -> Result<Recording> {
     let mut recorder = Recorder::default().captures(captures.clone());
     for run in runs {

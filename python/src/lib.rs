@@ -1,7 +1,7 @@
 //! The native half of the Python package `tracetree`: Python classes that wrap the library's types.
 //!
-//! All computation is done by the library. `docs/guides/python.md` documents the interface for users. The other half,
-//! which is written in Python, prepares the arguments for the native half and draws the notebook cards.
+//! All computation is done by the library. `docs/guides/python.md` documents the interface for users. The half that is
+//! written in Python prepares the arguments for the native half and draws the notebook cards.
 
 mod arguments;
 mod comparison;

@@ -15,7 +15,7 @@ use tracetree::trace::{Nanos, ReadOptions};
 use tracetree::tree::{Frames, TreeOptions};
 use tracetree::{ComparisonOptions, Error};
 
-/// The options as a dictionary.
+/// The options, extracted from a Python dictionary.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Options<'py> {
@@ -41,7 +41,7 @@ pub(crate) struct Options<'py> {
 }
 
 impl Options<'_> {
-    /// Converts the arguments to library options, and reads the rule files named in them.
+    /// Converts the options to library options, and reads the TOML files that they name.
     pub(crate) fn of_comparison(mut self, py: Python<'_>) -> PyResult<ComparisonOptions> {
         let frames = if self.python { Frames::Kept } else { Frames::LeftOut };
         let repeats = if self.repeats { RepeatDetection::Found } else { RepeatDetection::Off };

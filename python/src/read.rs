@@ -1,4 +1,4 @@
-//! Reads an input passed from Python as a trace.
+//! Reads a trace from an input that Python code passed.
 
 use crate::errors::raise;
 use crate::options::reading;

@@ -16,7 +16,8 @@ pub(crate) enum Source<'py> {
     Trace(Bound<'py, Trace>),
     /// A name for messages, and the bytes of a trace.
     Bytes(String, PyBackedBytes),
-    /// A name for messages, the first bytes, and a function that returns the following bytes.
+    /// A name for messages, the first bytes of a trace, and a function that returns the next bytes each time it is
+    /// called.
     Pieces(String, PyBackedBytes, Py<PyAny>),
     /// The path of a file.
     File(PathBuf),
@@ -43,7 +44,8 @@ pub(crate) enum Capture<'py> {
     File(PathBuf),
 }
 
-/// Where graph captures come from: `None` means the folder next to the trace, an empty list means no captures.
+/// Determines where graph captures come from. `None` means the folder next to the trace; an empty list means no
+/// captures.
 ///
 /// # Errors
 /// Fails if a file cannot be read. Files are read here only if the list also contains traces.

@@ -1,4 +1,4 @@
-//! The Python class for a table, which provides the table as Arrow, as CSV and as Python values.
+//! The Python class for a table. It provides the rows as Arrow data, as CSV and as Python values.
 
 use crate::errors::raise;
 use crate::origin::Origin;
@@ -17,7 +17,7 @@ use tracetree::write_file;
 
 /// A table of a comparison.
 ///
-/// pandas, polars, pyarrow, DuckDB and every other reader of the Arrow C stream can read it directly. `to_pylist`,
+/// pandas, polars, pyarrow, DuckDB and all other readers of the Arrow C stream can read a table directly. `to_pylist`,
 /// `column` and `to_csv` need no other package. `columns` and `schema` describe the columns. Values that are undefined
 /// or unknown are null. If the values in a column have a unit, the column's name ends with the unit.
 ///
@@ -32,7 +32,8 @@ use tracetree::write_file;
 pub(crate) struct Table {
     name: &'static str,
     table: tables::Table,
-    /// The arguments from which the comparison was made; a pickle of the table stores these arguments.
+    /// The arguments that the comparison was made from. A pickle of the table contains these arguments instead of the
+    /// rows.
     origin: Origin,
     arrow: OnceLock<ArrowTable>,
 }
@@ -71,7 +72,7 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// Name of the table, which is also the name of the attribute of a comparison.
+    /// Name of the table. The attribute of a comparison that returns the table has the same name.
     #[getter]
     fn name(&self) -> &'static str {
         self.name
@@ -133,8 +134,8 @@ impl Table {
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// The rows, for readers of the Arrow C stream interface. The table's memory is not copied. A requested schema is
-    /// ignored: the reader has to convert the columns.
+    /// The rows, for readers of the Arrow C stream interface. The table's memory is not copied. `requested_schema` is
+    /// ignored, so the reader has to convert the columns itself.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -148,7 +149,7 @@ impl Table {
 
     /// The values of one column as a list; `None` for undefined and unknown values.
     ///
-    /// Raises `KeyError`, with the most similar name, if there is no such column.
+    /// Raises `KeyError` if there is no such column; the message suggests the most similar name.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let values = PyList::empty(py);
         let mut one = OneColumn {
@@ -178,8 +179,7 @@ impl Table {
         self.to_pylist(py, None)?.call_method0("__iter__")
     }
 
-    /// The table in the data frame interchange protocol. Raises `ImportError` if pyarrow is
-    /// not installed.
+    /// The table as an object of the data frame interchange protocol. Raises `ImportError` if pyarrow is not installed.
     #[pyo3(signature = (nan_as_null=false, allow_copy=true))]
     fn __dataframe__<'py>(
         slf: &Bound<'py, Self>,
@@ -195,7 +195,7 @@ impl Table {
         slf.py().import("tracetree._frames")?.call_method1("to_parquet", (slf, path))
     }
 
-    /// The arguments from which the comparison was made.
+    /// The arguments that the comparison was made from, for pickling.
     #[getter]
     fn _origin(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.origin.as_ref().map(|origin| origin.clone_ref(py))
@@ -205,12 +205,12 @@ impl Table {
         slf.py().import("tracetree._pickle")?.call_method1("table", (slf,))
     }
 
-    /// A copy is the table itself, because a table never changes.
+    /// Returns the table itself, because a table never changes.
     fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
     }
 
-    /// A copy is the table itself, because a table never changes.
+    /// Returns the table itself, because a table never changes.
     fn __deepcopy__<'py>(slf: Bound<'py, Self>, memo: Bound<'py, PyAny>) -> Bound<'py, Self> {
         drop(memo);
         slf
@@ -242,7 +242,7 @@ impl Table {
         let visited = self.visit(&mut dictionaries);
         match (dictionaries.failed, dictionaries.left) {
             (Some(error), _) => Err(error),
-            // The visitor stopped after the last requested row.
+            // `visited` is an error here, because `end_row` stopped the visitor after the last requested row.
             (None, 0) => Ok(rows),
             (None, _) => visited.map(|()| rows),
         }
@@ -266,8 +266,8 @@ impl Table {
         slf.py().import("tracetree._frames")?.call_method1("to_arrow", (slf,))
     }
 
-    /// The table as CSV, with the same columns as the file in the report folder. Returns a string, or writes
-    /// to `path` and returns `None`.
+    /// The table as CSV, with the same columns as the file in the report folder. Returns the CSV text; if `path` is
+    /// given, writes the text to that file instead and returns `None`.
     ///
     /// As in the report folder, a string that a spreadsheet would treat as a formula is prefixed with `'`, and
     /// control characters are escaped. `raw=True` keeps all strings as they are in the trace.
@@ -377,7 +377,7 @@ impl RowSink for Dictionaries<'_, '_> {
     }
 }
 
-/// Stops the visitor when enough rows have been collected.
+/// Returns an error if `enough` is true. The error stops the visitor.
 fn stop_if(enough: bool) -> io::Result<()> {
     if enough { Err(io::Error::other("no more rows are wanted")) } else { Ok(()) }
 }

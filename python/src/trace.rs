@@ -13,7 +13,7 @@ use tracetree::program::TraceInfo;
 use tracetree::report::{DescribedTrace, write_info_json};
 use tracetree::trace::Uid;
 
-/// Maximum length of the list of ops that are furthest from their roofline.
+/// Maximum number of ops in the list of the ops that are furthest from their roofline.
 const FURTHEST: usize = 10;
 
 /// A trace, returned by `tracetree.open` and accepted by `tracetree.diff`.
@@ -28,7 +28,7 @@ const FURTHEST: usize = 10;
 pub(crate) struct Trace {
     trace: Arc<tracetree::Trace>,
     tree: OnceLock<Arc<CallTree>>,
-    /// The arguments from which the trace was read; a pickle stores these arguments.
+    /// The arguments that the trace was read from. A pickle contains these arguments instead of the events.
     origin: Origin,
 }
 
@@ -84,7 +84,8 @@ impl Trace {
         notes.collect()
     }
 
-    /// The call tree: thread, Python frame, op, launch, kernel. The tree is built on the first call only.
+    /// The call tree: thread, Python frame, op, launch, kernel. The first call builds the tree; later calls return the
+    /// same tree.
     fn tree(&self, py: Python<'_>) -> Tree {
         Tree { tree: self.call_tree(py).clone() }
     }
@@ -108,7 +109,7 @@ impl Trace {
         py.import("json")?.call_method1("loads", (json?,))?.get_item(0)
     }
 
-    /// The arguments from which the trace was read.
+    /// The arguments that the trace was read from, for pickling.
     #[getter]
     fn _origin(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.origin.as_ref().map(|origin| origin.clone_ref(py))
@@ -118,12 +119,12 @@ impl Trace {
         slf.py().import("tracetree._pickle")?.call_method1("trace", (slf,))
     }
 
-    /// A copy is the trace itself, because a trace never changes.
+    /// Returns the trace itself, because a trace never changes.
     fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
     }
 
-    /// A copy is the trace itself, because a trace never changes.
+    /// Returns the trace itself, because a trace never changes.
     fn __deepcopy__<'py>(slf: Bound<'py, Self>, memo: Bound<'py, PyAny>) -> Bound<'py, Self> {
         drop(memo);
         slf
@@ -153,13 +154,14 @@ impl Tree {
 
 #[pymethods]
 impl Tree {
-    /// The trace from which the tree was built.
+    /// The trace that the tree was built from.
     #[getter]
     fn trace(&self) -> Trace {
         Trace::of_tree(&self.tree)
     }
 
-    /// The roots: the host threads, then the GPU events whose launch is not in the trace, if any.
+    /// The roots of the tree: one for each host thread and, if the launches of some GPU events are not in the trace,
+    /// one for these events.
     #[getter]
     fn roots(&self) -> Vec<Node> {
         self.tree.roots().map(|call| Node::of_tree(&self.tree, call)).collect()

@@ -43,10 +43,10 @@ impl WhatIf {
     /// The step time on each side: as recorded (`recorded_us`), replayed unchanged (`replayed_us`), and replayed in the
     /// scenario (`scenario_us`).
     ///
-    /// `scale` multiplies the duration of the GPU work at and below the calls that a path query finds, and `host`
-    /// multiplies all host times. In the scenario, the host does not wait for the GPU at the calls that `without`
-    /// selects: `"sync"` selects all calls that wait, and path queries select individual calls. Every query must find a
-    /// call on both sides.
+    /// `scale` maps path queries to factors: the duration of all GPU work at and below the calls that a query finds is
+    /// multiplied by the query's factor. `host` is a factor for all host times. In the scenario, the host does not wait
+    /// for the GPU at the calls that `without` selects: `"sync"` selects all calls that wait, and path queries select
+    /// individual calls. Every query must find a call on both sides.
     ///
     /// Raises `UsageError` if a trace cannot be replayed, if a query is invalid or finds nothing, or if a factor is not
     /// between 0 and 1000000.

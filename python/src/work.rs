@@ -37,7 +37,7 @@ impl<T> Teller<T> {
 
 /// Lets the caller follow the progress of the work and cancel the work.
 pub(crate) struct Watch<'py> {
-    /// Called with the name of the stage, the side and the number of bytes read.
+    /// The function to call with the name of the stage, the side and the number of bytes read so far.
     pub(crate) progress: Option<Bound<'py, PyAny>>,
     /// Cancels the work.
     pub(crate) cancel: Cancel,
@@ -100,7 +100,8 @@ fn tell(watch: &Watch<'_>, stage: Stage) -> PyResult<()> {
     progress.call1((name, side, bytes)).map(drop)
 }
 
-/// The exception that is raised if a bug makes this library panic, so that the interpreter keeps running.
+/// Converts a panic, which is always a bug in this library, to a Python exception. So a panic does not end the
+/// interpreter.
 fn broken(panic: &(dyn Any + Send)) -> PyErr {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");

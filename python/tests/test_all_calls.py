@@ -23,7 +23,7 @@ def events(path: Path) -> list[dict[str, Any]]:
 
 
 def counts(path: Path, *categories: str) -> Counter[str]:
-    """The calls in a trace, grouped by name."""
+    """The number of calls with each name in a trace."""
     return Counter(event["name"] for event in events(path) if event.get("ph") == "X" and event.get("cat") in categories)
 
 

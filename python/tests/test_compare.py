@@ -115,7 +115,7 @@ def test_the_answer_is_what_the_command_line_prints(
     shown = [line for line in repr(compared).splitlines() if not line.startswith("warning: ")]
     # The last line of the output names the report folder, which differs between the two runs.
     assert len(shown) > 15 and shown[:-1] == printed()[: len(shown) - 1]
-    # Output to a terminal is shortened, output to a pipe is not.
+    # Lines are shortened on a terminal, but not in a pipe.
     whole = [line for line in compared.text().splitlines() if "…" not in line]
     assert len(whole) > 40 and [line for line in whole if line not in printed("-v")] == []
     assert d.answer.split(":")[0] in shown[1]
@@ -207,7 +207,7 @@ def test_a_node_knows_its_surroundings(d: tracetree.Comparison) -> None:
     assert all(kernel.kind == "gpu" and node in kernel.ancestors for kernel in node.kernels)
     assert node.kernel_time_us == pytest.approx(sum(k.duration_us for k in node.kernels))
     row = next(row for row in d.rows.to_pylist() if row["uid_baseline"] == 38)
-    # Kernels below a nested op that has its own counterpart are in the row for the nested op.
+    # If a nested op has its own counterpart, the kernels below it are in the row for the nested op.
     names = [kernel.name for kernel in sorted(node.kernels, key=lambda k: k.start_us or 0.0)]
     left = iter(names)
     assert all(name in left for name in row["kernel_names_baseline"])
@@ -458,7 +458,7 @@ def test_ten_comparisons_of_one_program_have_the_same_headline(real: Path) -> No
         text = " ".join(d.text().split())
         assert "medians of 5 runs each" in text and "not significant" in d.answer, f"seed {seed}"
         assert "The programs are identical" in text, f"seed {seed}"
-        # The times are from different runs, but the verdicts are the same.
+        # The times differ from seed to seed, so they are removed before the headlines are compared.
         headline = d._card()["headline"]
         headlines.add(re.sub(r"\(.*?\)|[\d.]+ → [\d.]+ ms", "…", headline))
         assert headline.count("…") == 0

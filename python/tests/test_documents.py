@@ -30,7 +30,7 @@ def test_examples_in_docstrings_are_correct(name: str) -> None:
 
 
 def native_examples(module: ModuleType) -> list[doctest.DocTest]:
-    """The examples in docstrings of native classes, which doctest does not find by itself."""
+    """The examples in the docstrings of native classes. doctest does not find these examples by itself."""
     parser = doctest.DocTestParser()
     documented: list[tuple[str, Any]] = []
     for name, kind in inspect.getmembers(module, inspect.isclass):

@@ -126,7 +126,7 @@ def test_workers_that_do_not_work_end_the_run(job: Path, tmp_path: Path, monkeyp
 def test_a_folder_that_is_not_shared_is_reported_as_such(
     job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The last arguments of `map` are `-o FOLDER`.
+    # The script replaces the last arguments of `map`, `-o FOLDER`, as if the workers did not share the folder.
     elsewhere = """[ "$2" = map ] && { run fleet map "$3" --pair 0 --json -o "$OTHER"; exit; }; run "$@" """
     command(tmp_path, monkeypatch, elsewhere)
     monkeypatch.setenv("OTHER", str(tmp_path / "of_the_worker"))

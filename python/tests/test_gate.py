@@ -43,7 +43,7 @@ def test_a_violated_rule_reads_like_the_command() -> None:
     assert told.returncode in (1, 3), told.stderr
     with pytest.raises(AssertionError) as broken:
         tracetree.assert_no_regression(before, after)
-    # The command also prints which `tracetree diff` command shows more details.
+    # The output of the command ends with a `tracetree diff` command that shows more details.
     report, _, see = told.stdout.partition("\nsee: ")
     assert str(broken.value) == report and see.startswith("tracetree diff")
     loaded = json.loads(before.read_text())

@@ -40,7 +40,7 @@ SIDES = {"baseline": "resnet.rocm.json.gz", "candidate": "resnet.cuda.json.gz"}
 
 
 def asked(root: Path, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[bool, str]]:
-    """Calls tools in one session; returns, for each call, whether the call failed and the returned text."""
+    """Calls tools in one session. For each call, returns whether the call failed, and the text of the answer."""
 
     async def session() -> list[tuple[bool, str]]:
         parameters = mcp.StdioServerParameters(

@@ -22,7 +22,7 @@ LONGEST = 2000
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """The code, the exception and the message in each row of the table that lists common mistakes."""
+    """The code, the exception and the message from each row of the table of common mistakes."""
     table = PAGE.read_text(encoding="utf-8").split("## Common mistakes")[1]
     found = re.findall(r"^\| `(.+?)` \| `(\w+)` \| (.+) \|$", table, re.MULTILINE)
     return [(code, exception, unescape(message)) for code, exception, message in found]

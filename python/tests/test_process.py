@@ -69,14 +69,14 @@ def test_a_loop_of_comparisons_does_not_grow_memory() -> None:
     for _ in range(rounds):
         once()
     gc.collect()
-    # A leaked comparison of this pair takes more than 20 KiB.
+    # Each comparison of this pair that is not released takes more than 20 KiB.
     assert resident_kib() - before < 4096 + 4 * rounds
 
 
 def test_no_reference_to_a_large_input_is_kept(
     pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Buffers of at most ``KEPT`` bytes are kept in memory so that they can be pickled.
+    # Only buffers of at most ``KEPT`` bytes are kept for pickling, so this trace must be released.
     monkeypatch.setattr(_inputs, "KEPT", 1000)
     trace = pair[0].read_bytes()
     before = sys.getrefcount(trace)

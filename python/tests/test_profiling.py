@@ -1,4 +1,4 @@
-"""Tests with profilers as inputs and as recorders. They use a stand-in for PyTorch; test_torch.py uses PyTorch."""
+"""Tests that compare and record with profilers, using a stand-in for PyTorch. test_torch.py uses PyTorch itself."""
 
 from __future__ import annotations
 

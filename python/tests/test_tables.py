@@ -20,7 +20,7 @@ def pairs(fixtures: Path) -> list[tuple[Path, Path]]:
 
 
 def shown(value: object, column: dict[str, str], decimals: int | None) -> str:
-    """Formats a table value as in the CSV file."""
+    """Formats a value of a table in the same way as the CSV file."""
     is_uid = column["name"].endswith("_uid") or column["name"].startswith("uid_")
     if value is None:
         return "-1" if is_uid else ""
@@ -34,7 +34,7 @@ def shown(value: object, column: dict[str, str], decimals: int | None) -> str:
 
 
 def assert_equals_csv(table: tracetree.Table, text: str) -> int:
-    """Compares every table cell with the CSV file, and returns the number of cells."""
+    """Asserts that each cell of a table equals the cell in the CSV text, and returns the number of cells."""
     titles, *lines = list(csv.reader(io.StringIO(text)))
     schema = table.schema
     assert titles == [column["csv_name"] for column in schema]

@@ -140,7 +140,7 @@ def test_the_frame_has_a_row_for_each_kernel_below_an_op(ran: dict[str, Any], ra
 
 
 def union(spans: list[tuple[float, float]]) -> float:
-    """Returns the total length of the union of intervals, summed piece by piece between consecutive end points."""
+    """Returns the total length of a union of intervals, as the sum of the covered pieces between end points."""
     ends = sorted({end for span in spans for end in span})
     return sum(b - a for a, b in zip(ends, ends[1:]) if any(s <= a and b <= e for s, e in spans))
 
@@ -335,7 +335,7 @@ def test_the_merged_tree_can_be_pruned(ran: dict[str, Any], tmp_path: Path) -> N
 
 
 def below_has_none(td: Any, node: dict[str, Any]) -> bool:
-    """Returns True if none of a merged node's events is a GPU event or contains one."""
+    """Returns True if none of the events of a merged node is a GPU event or has a GPU event below it."""
     events = [tree.events[node[key]] for tree, key in ((td.baseline, "uid1"), (td.variant, "uid2")) if node[key] is not None]
     return all(event.get("non_gpu_path", False) for event in events)
 

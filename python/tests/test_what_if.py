@@ -15,7 +15,7 @@ import tracetree
 
 
 def printed(*arguments: object) -> dict[str, list[float]]:
-    """The figures that the command prints for each side in a scenario."""
+    """The figures that the command `tracetree what-if` prints for each side."""
     program = [sys.executable, "-m", "tracetree", "what-if", *map(str, arguments), "-q"]
     done = subprocess.run(program, check=True, capture_output=True, text=True).stdout
     found = re.findall(r"^(baseline|candidate) +([\d.]+) +([\d.]+) +([\d.]+)$", done, re.MULTILINE)
@@ -36,7 +36,7 @@ def test_a_scenario_has_the_figures_of_the_command(pair: tuple[Path, Path], d: t
 
 
 def test_a_scenario_obeys_the_laws_of_a_replay() -> None:
-    # The steps are GPU-bound, so that the duration of GPU work affects the step time.
+    # The steps of this trace are GPU-bound, so the duration of GPU work affects the step time.
     trace = H100 / "tfm_math.pt.trace.json.gz"
     d = tracetree.diff(trace, trace)
     recording = d.what_if()

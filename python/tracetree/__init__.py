@@ -63,7 +63,7 @@ __all__ = [
 ]
 
 #: Public names, each with the module that defines it. These modules are imported on first use, because importing them
-#: would double the time of ``import tracetree``.
+#: here would double the time that ``import tracetree`` takes.
 _LATER = {
     "Finding": "_gate",
     "GateOutcome": "_gate",

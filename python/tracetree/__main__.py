@@ -1,4 +1,4 @@
-"""The command ``tracetree``, identical to the binary."""
+"""The command ``tracetree``, which behaves like the binary."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from tracetree._names import kind, shortened
 
 
-#: Maximum length of a path, query or name. Longer strings are shortened in messages.
+#: Maximum length of a path, query or name. Longer strings are rejected, and shortened in the error message.
 LONGEST = 4096
 
 

@@ -53,7 +53,7 @@ def points(count: int) -> str:
 
 
 def layers(card: _Card) -> str:
-    """Lists the changes to the program first, and then differences in the speed of unchanged work."""
+    """Lists first the changes to the program, and then how the speed of unchanged work differs."""
     parts = []
     for number, (title, shown, rest) in enumerate(card["layers"]):
         measure = f": {card['measure_of_changes']}" if number == 0 else ""
@@ -105,7 +105,7 @@ def causes(card: _Card) -> str:
 def account(card: _Card) -> str:
     what = "GPU time" if card["measure"] == "gpu_time" else "host self time of ops"
     heads = [f"{what}, ms", "matched", "unmatched", "launch not in trace", "total"]
-    # Without GPU events there are no launches.
+    # Without GPU events, the column "launch not in trace" has no meaning.
     shown = [at for at in range(4) if at != 2 or card["measure"] == "gpu_time"]
     heads = [heads[0], *(heads[1 + at] for at in shown)]
     head = "".join(f'<th style="{NUMBER}">{text}</th>' for text in heads)

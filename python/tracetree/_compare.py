@@ -57,7 +57,7 @@ def diff(
 
     Each trace is a path, bytes, a file object, a dict, a stopped ``torch.profiler.profile``, or a trace returned
     by ``tracetree.open``. To pass several runs of one program, use a folder, a pattern (``"runs/*.json.gz"``) or a
-    list of traces: tables describe the median run, and verdicts use all runs if both sides have several. If the
+    list of traces. Tables then describe the median run. Verdicts use all runs if both sides have several. If the
     file names in a folder contain ranks, ``rank`` selects one rank; ``tracetree.fleet`` compares all ranks.
 
     The options are the same as for ``tracetree diff``:
@@ -65,14 +65,14 @@ def diff(
     - ``python=False`` ignores Python frames; ``repeats=False`` compares a trace without recorded
       steps as a whole;
     - ``aliases`` is a TOML file that lists names to treat as equal;
-    - ``match`` is a string such as ``'module("Block_1") = module("Block_2")'``, or a list of such strings: the calls
-      that the two path queries select are matched in order, before all other calls are aligned;
+    - ``match`` is a string such as ``'module("Block_1") = module("Block_2")'``, or a list of such strings. Before
+      all other calls are aligned, the calls that the first path query selects are matched, in order, with the
+      calls that the second path query selects;
     - ``phase`` and ``steps`` (``3``, ``range(3, 8)``, ``"3..8"``) select which part of the traces is compared;
     - ``names`` are the display names of the two sides;
-    - ``baseline_captures`` and ``candidate_captures`` are traces that were recorded while the
-      graphs of the respective side were captured: paths, folders, or traces returned by
-      ``tracetree.open``. The default is the folder ``capture_traces`` next to the trace; ``False``
-      ignores graph captures;
+    - ``baseline_captures`` and ``candidate_captures`` are traces that were recorded while the graphs of that side
+      were captured: paths, folders, or traces returned by ``tracetree.open``. The default is the folder
+      ``capture_traces`` next to the trace; ``False`` ignores graph captures;
     - ``categories``, ``efficiency``, ``peaks`` are TOML files with custom rules;
     - ``stacks`` is the number of Python stacks reported for each op and kernel;
     - ``relative_threshold`` (0.02 is 2%) and ``absolute_threshold_us``: differences below these thresholds are ignored;
@@ -159,7 +159,7 @@ def open(
 def _told(
     progress: Progress | bool | None, sources: tuple[_native._Source, ...]
 ) -> tuple[Callable[[str, str | None, int], object] | None, Callable[[], None]]:
-    """The progress callback for the native half, and a function that closes the progress bar."""
+    """Returns the progress callback for the native half, and a function that closes the progress bar."""
     if progress is not None and not callable(progress) and not isinstance(progress, bool):
         raise TypeError(f"progress must be a function, True or False, not {kind(progress)}")
     if callable(progress):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 
 class TraceError(Exception):
-    """A trace cannot be read or compared. The message names the file, the position in the file and the remedy.
+    """A trace cannot be read or compared. The message names the file and the position in the file, and suggests a
+    remedy.
 
     If the operating system cannot open a file, an ``OSError`` such as ``FileNotFoundError`` or
     ``PermissionError`` is raised instead.
@@ -44,7 +45,7 @@ class UsageError(TraceError, ValueError):
 
 
 class TraceWarning(UserWarning):
-    """A warning about a trace or a comparison. Take it into account when you interpret the figures.
+    """A warning about a trace or a comparison, which you should take into account when you interpret the figures.
 
     The message starts with the warning code, such as ``NO_PYTHON_STACKS``, so that a filter in ``warnings`` can
     select it.

@@ -1,4 +1,4 @@
-"""Reads a trace's events as Python values, for data that the native half does not keep."""
+"""Reads the events of a trace as Python values, to access data that the native module does not keep."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 def load(source: Any) -> list[dict[str, Any]]:
     """The elements of ``traceEvents``, in the order of the file.
 
-    Raises ``TraceError`` if the source cannot be read again or is not valid JSON. The native half repairs some
-    damage that Python's parser rejects.
+    Raises ``TraceError`` if the source cannot be read again or is not valid JSON. Some damaged files raise this error
+    although tracetree can compare them, because the native module repairs damage that Python's JSON parser rejects.
     """
     if isinstance(source, tuple):
         name = source[0]
@@ -33,7 +33,7 @@ def load(source: Any) -> list[dict[str, Any]]:
         name = os.fspath(source)
         content = Path(source).read_bytes()
     try:
-        # Kernel names in old recordings contain bytes that are not UTF-8.
+        # Replace invalid bytes, because kernel names in old recordings may contain bytes that are not UTF-8.
         document = json.loads(unpacked(name, content).decode("utf-8-sig", "replace"), strict=False)
     except ValueError as error:
         raise TraceError(f"{name}: not valid JSON: {error}", kind="malformed", path=name) from error

@@ -56,17 +56,19 @@ def to_parquet(table: Table, path: str | os.PathLike[str]) -> None:
 
 
 def dataframe(table: Table, nan_as_null: bool, allow_copy: bool) -> Any:
-    """The table in the data frame interchange protocol."""
+    """The table as an object of the data frame interchange protocol (``__dataframe__``)."""
     return to_arrow(table).__dataframe__(nan_as_null=nan_as_null, allow_copy=allow_copy)
 
 
 def item(table: Table, key: Any) -> Any:
-    """Returns a column for a name, a row for a position, or a list of rows for a slice."""
+    """Implements ``table[key]``: a name returns a column, a position returns a row, and a slice returns a list of
+    rows."""
     if isinstance(key, str):
         return table.column(key)
     if isinstance(key, slice):
         start, stop, step = key.indices(len(table))
-        # Rows are always created from the beginning of the table, so stop after the last row in the slice.
+        # ``to_pylist`` always starts at the first row of the table, so request only the rows up to the end of the
+        # slice.
         rows = table.to_pylist((start if step < 0 else stop - 1) + 1)
         return [rows[at] for at in range(start, stop, step)]
     if isinstance(key, bool) or not hasattr(key, "__index__"):
@@ -81,12 +83,12 @@ def item(table: Table, key: Any) -> Any:
 
 
 def as_list(names: Any) -> Any:
-    """Converts names to a list, which can be compared with ``==``; ``None`` stays ``None``."""
+    """Converts an array of names to a list, because lists can be compared with ``==``; ``None`` stays ``None``."""
     return None if names is None else list(names)
 
 
 def without_pyarrow(table: Table, pandas: Any) -> Any:
-    """The data frame that ``to_pandas`` returns, built from Python values."""
+    """Builds the data frame that ``to_pandas`` returns from Python values, for use if pyarrow is not installed."""
     columns = {}
     for column in table.schema:
         values = table.column(column["name"])

@@ -37,7 +37,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Finding:
-    """A change, or a time or count that exceeds a limit."""
+    """A finding of a gate: a change, or a time or count that exceeds a limit."""
 
     #: ``failed``, ``warned``, ``allowed`` or ``inconclusive``.
     state: Literal["failed", "warned", "allowed", "inconclusive"]
@@ -52,16 +52,16 @@ class Finding:
     after: str
     #: The limit that was exceeded; empty for a change.
     limit: str
-    #: The cost of the finding, and its first call site.
+    #: Lines that describe the cost of the finding and its first call site.
     evidence: tuple[str, ...]
     #: The call sites.
     sites: tuple[Site, ...]
-    #: A command that shows the finding.
+    #: A command line that shows the finding.
     command: str
 
     @property
     def file(self) -> str | None:
-        """The source file of the first call site with a known source file."""
+        """The source file of the first call site whose source file is known."""
         return next((site.file for site in self.sites if site.file is not None), None)
 
     @property
@@ -80,7 +80,7 @@ class GateOutcome:
     headline: str
     #: What was found.
     findings: tuple[Finding, ...]
-    #: The checks that could not be made; each entry says why.
+    #: The checks that could not be made, each with the reason.
     not_tested: tuple[str, ...]
     #: The report that ``tracetree gate`` prints.
     report: str = field(repr=False)
@@ -133,8 +133,8 @@ def gate(
 ) -> GateOutcome:
     """Checks ``candidate`` against ``baseline`` with the rules of ``tracetree gate`` and returns the outcome.
 
-    The arguments are the same as for ``tracetree.assert_no_regression``. A violated rule makes the outcome ``fail``
-    and raises no exception.
+    The arguments are the same as for ``tracetree.assert_no_regression``. If a rule is violated, the outcome is
+    ``fail``, but no exception is raised.
 
     >>> import tracetree
     >>> rocm = "examples/traces/resnet.rocm.json.gz"
@@ -182,8 +182,8 @@ def assert_no_regression(
 
     Returns the JSON document that ``tracetree gate --format json`` writes. Raises ``RegressionError``, an
     ``AssertionError``, if a rule is violated or the result is inconclusive. The error's message is the gate report, and
-    ``.findings`` contains the findings. For each check that could not be made, a ``TraceWarning`` is issued, which
-    pytest lists.
+    ``.findings`` contains the findings. For each check that could not be made, a ``TraceWarning`` is issued; pytest
+    lists these warnings.
 
     >>> import tracetree
     >>> rocm = "examples/traces/resnet.rocm.json.gz"

@@ -1,4 +1,4 @@
-"""Converts trace arguments of any accepted type to inputs for the native half."""
+"""Converts trace arguments of any accepted type to inputs for the native module."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ KINDS = (
 
 
 class Readable(Protocol):
-    """A file object, binary or text."""
+    """A file object that is opened in binary or text mode."""
 
     def read(self, size: int, /) -> bytes | bytearray | memoryview | str:
-        """Returns the next bytes; empty at the end of the file."""
+        """Returns the next part of the file; empty at the end of the file."""
 
 
 class Profiler(Protocol):
@@ -35,7 +35,7 @@ class Profiler(Protocol):
 
 
 class Named:
-    """A trace as bytes, with the name that is shown in messages."""
+    """The content of a trace as bytes, with a name for messages."""
 
     def __init__(self, name: str, content: bytes) -> None:
         self.name = name
@@ -50,10 +50,10 @@ TraceInput = Union[
 TraceInputs = Union[TraceInput, Sequence[TraceInput]]
 #: A graph capture: a file, a folder, or a trace that was already read.
 Capture = Union[str, "os.PathLike[str]", Trace]
-#: The graph captures on one side; ``False`` means none, ``None`` means the folder next to the trace.
+#: The graph captures for one side; ``False`` uses no captures, and ``None`` uses the capture folder next to the trace.
 Captures = Union[Capture, Sequence[Capture], Literal[False], None]
 
-#: Extensions of the files in a folder that are read as traces.
+#: If a folder is passed, only files with one of these extensions are read as traces.
 ENDS = (".json", ".json.gz", ".json.zst", ".json.tar.gz")
 
 
@@ -71,7 +71,7 @@ def source(given: Any) -> _Source:
     if isinstance(given, bytes):
         return ("<bytes>", given)
     if isinstance(given, (bytearray, memoryview)):
-        # Copy the buffer, because the caller could change it in the meantime.
+        # Copy the buffer, because the caller could change it before the trace is read.
         return ("<bytes>", bytes(given))
     if isinstance(given, dict):
         return ("<dict>", of_dict(given))
@@ -83,13 +83,14 @@ def source(given: Any) -> _Source:
     raise TypeError(f"a trace must be {KINDS}, not {type(given).__name__}")
 
 
-#: Maximum size in bytes of a buffer that is kept for pickling. Keeping larger buffers would waste memory, because most
-#: users never pickle.
+#: Maximum size in bytes of a trace that is kept in memory so that the result can be pickled. Keeping larger traces
+#: would waste memory, because most users never pickle.
 KEPT = 1 << 26
 
 
 def kept(given: _Source) -> _Kept:
-    """The part of a source that must be kept so that the trace can be read again."""
+    """The part of a source that is kept so that the trace can be read again; only the name if a second read is not
+    possible."""
     if isinstance(given, tuple):
         # A file object that was read to its end cannot be read again.
         return given if len(given) == 2 and len(given[1]) <= KEPT else (given[0],)
@@ -97,7 +98,7 @@ def kept(given: _Source) -> _Kept:
 
 
 def runs(given: Any) -> list[_Source]:
-    """Converts an argument to traces: the argument is a trace, a folder, a pattern, or a list of these."""
+    """Converts an argument to a list of traces. The argument is a trace, a folder, a pattern, or a list of these."""
     if not isinstance(given, (list, tuple)):
         return [source(one) for one in files(given)]
     if not given:
@@ -137,9 +138,9 @@ def files(given: Any) -> list[Any]:
 
 
 def of_rank(sources: list[_Source], rank: int | None) -> list[_Source]:
-    """The files for one rank. Raises ``UsageError`` if there are several ranks and ``rank`` is ``None``.
+    """Selects the traces of one rank. Raises ``UsageError`` if there are several ranks and ``rank`` is ``None``.
 
-    A baseline file counts as a file of every rank.
+    A baseline file is returned for every rank.
     """
     if rank is not None and (isinstance(rank, bool) or not isinstance(rank, int)):
         raise TypeError(f"rank must be a whole number, not {kind(rank)}")
@@ -169,7 +170,7 @@ def of_rank(sources: list[_Source], rank: int | None) -> list[_Source]:
 
 
 def is_baseline_file(sources: list[_Source]) -> bool:
-    """Whether this is a file written by ``tracetree baseline record``."""
+    """Whether the only source is a file written by ``tracetree baseline record``."""
     return len(sources) == 1 and isinstance(sources[0], (str, os.PathLike)) and os.fspath(sources[0]).endswith(".ttb")
 
 
@@ -190,7 +191,8 @@ def first_name(sources: list[_Source]) -> str:
 
 
 def captures(given: Any) -> list[Trace | str] | None:
-    """The graph captures: ``None`` means the folder next to the trace, an empty list means none."""
+    """Converts a captures argument for the native module, which uses the capture folder next to the trace if it
+    receives ``None``, and no captures if it receives an empty list."""
     if given is None:
         return None
     if given is False:
@@ -213,7 +215,8 @@ def _capture(given: Any) -> Trace | str:
 
 
 def refuse_shared(sources: list[_Source]) -> None:
-    """Raises an error if one file object was passed for two traces, because each trace would be read only in part."""
+    """Raises an error if the same file object was passed for two traces, because each trace would receive only a part
+    of the file."""
     seen: set[int] = set()
     for given in sources:
         if isinstance(given, tuple) and len(given) == 3:
@@ -225,7 +228,7 @@ def refuse_shared(sources: list[_Source]) -> None:
 
 
 def of_dict(trace: dict[Any, Any]) -> bytes:
-    """Converts a parsed trace back to bytes."""
+    """Converts a trace that was parsed to a dict back to JSON bytes."""
     import json
 
     if "traceEvents" not in trace:
@@ -248,14 +251,14 @@ def name_of(file: Any) -> str:
 
 
 class Pieces:
-    """The rest of a file object, binary or text: each call returns the next piece, which is empty at the end of the
-    file.
+    """Reads the rest of a binary or text file object. Each call returns the next piece as bytes; at the end of the
+    file, the piece is empty.
 
-    The native half calls this object from its own threads while it reads. Only one piece of the file is in memory at a
-    time. This makes it possible to read local and remote files of any size.
+    The native module calls this object from its own threads while it parses the trace. Only one piece of the file is in
+    memory at a time. Local and remote files of any size can therefore be read.
     """
 
-    #: Bytes per piece. fsspec fetches at least this many bytes per request.
+    #: Size of a piece in bytes. fsspec fetches at least this many bytes per request.
     SIZE = 1 << 20
 
     def __init__(self, file: Any) -> None:
@@ -281,7 +284,7 @@ class Pieces:
 
 
 def of_profiler(profiler: Any) -> bytes:
-    """The trace of a stopped profiler."""
+    """Exports the trace of a stopped profiler, and returns the trace as bytes."""
     import tempfile
 
     refuse_unready(profiler)

@@ -1,4 +1,4 @@
-"""Error messages for unknown names, with the most similar known name."""
+"""Creates error messages for unknown names, which suggest the most similar known name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ def unknown(what: str, name: str, known: Sequence[str]) -> str:
     """The error message for a name that is not in ``known``."""
     import difflib
 
-    # The search time is proportional to the length of the name.
+    # Skip the search for long names, because its time is proportional to the length of the name.
     nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.5) if len(name) < 300 else []
     if nearest:
         return f"there is no {what} {shortened(name)}; did you mean {nearest[0]!r}?"
@@ -22,14 +22,14 @@ SHOWN = 40
 
 
 def kind(value: object) -> str:
-    """The value and its type, for messages: ``'2%' (str)``, ``a dict with 1 item``."""
+    """Describes a value and its type in messages: ``'2%' (str)``, ``a dict with 1 item``."""
     if isinstance(value, (dict, list, tuple, set)):
         return f"a {type(value).__name__} with {shortened(value)}"
     return f"{shortened(value)} ({type(value).__name__})"
 
 
 def shortened(value: object) -> str:
-    """The value for a message, shortened to about forty characters."""
+    """The value as shown in a message, shortened to about forty characters."""
     if isinstance(value, (str, bytes)):
         # Shorten before calling repr, because the value may be a whole file.
         return repr(value) if len(value) <= SHOWN else repr(value[:SHOWN]) + "…"

@@ -1,4 +1,4 @@
-"""The native half of the Python package tracetree."""
+"""Type stubs for ``tracetree._native``, the part of the Python package that is written in Rust."""
 
 from collections.abc import Callable, Iterator
 from os import PathLike

@@ -1,4 +1,4 @@
-"""The notes on a comparison: as values, as Python warnings, and as lines of text."""
+"""Returns the notes on a comparison as values or lines of text, or issues them as Python warnings."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tracetree._errors import TraceWarning
 if TYPE_CHECKING:
     from tracetree._native import Comparison, _ComparisonNote, _Severity
 
-#: Codes of notes that describe how a trace was read, or how the two machines differ. Such differences are expected if
-#: two platforms are compared. Notes with any other code limit the validity of the figures.
+#: Codes of notes that describe how a trace was read, or how the two machines differ. Such notes are expected if two
+#: platforms are compared. A note with any other code means that some figures may not be valid.
 REMARKS = frozenset(
     {
         "CAPTURE_ANNOTATED",
@@ -32,14 +32,14 @@ REMARKS = frozenset(
     }
 )
 
-#: Maximum number of warning lines below the text of a comparison.
+#: Maximum number of warnings that are listed below the text of a comparison.
 SHOWN = 3
 
 SIDES: dict[str | None, Literal["baseline", "candidate"]] = {"trace1": "baseline", "trace2": "candidate"}
 
 
 def severity(code: str) -> _Severity:
-    """``warning`` if a note limits the validity of the figures, otherwise ``info``."""
+    """``warning`` if a note means that some figures may not be valid, otherwise ``info``."""
     return "info" if code in REMARKS else "warning"
 
 
@@ -71,8 +71,8 @@ def line(code: str, message: str, hint: str, side: str | None = None) -> str:
 
 
 def lines(d: Comparison) -> list[str]:
-    """The warnings about a comparison, one per line; if there are too many to list, the last line says how many more
-    there are."""
+    """The warnings about a comparison, one per line. If there are more than ``SHOWN``, an additional line says how many
+    were omitted."""
     found = [note["text"] for note in of_comparison(d) if note["severity"] == "warning"]
     if len(found) > SHOWN:
         more = len(found) - SHOWN
@@ -81,12 +81,12 @@ def lines(d: Comparison) -> list[str]:
 
 
 def screen(d: Comparison) -> str:
-    """What ``print`` shows: the output of the command line, followed by the warnings."""
+    """The text that ``print`` shows for a comparison: the output of the command line, followed by the warnings."""
     return with_warnings(d, d._screen())
 
 
 def text(d: Comparison) -> str:
-    """The result with all details, followed by the warnings."""
+    """The result of a comparison with all details, followed by the warnings."""
     return with_warnings(d, d.text())
 
 
@@ -96,15 +96,16 @@ def with_warnings(d: Comparison, shown: str) -> str:
 
 
 def warn(d: Comparison) -> None:
-    """Issues the warnings about a comparison; each warning refers to the line outside this package that requested the
-    comparison."""
+    """Issues the warnings about a comparison as Python warnings. Each warning refers to the line of user code that
+    requested the comparison."""
     for note in of_comparison(d):
         if note["severity"] == "warning":
             warnings.warn(TraceWarning(note["text"]), stacklevel=depth())
 
 
 def depth() -> int:
-    """The ``stacklevel`` of the innermost frame outside this package, counted from the caller."""
+    """The ``stacklevel`` with which a warning issued by the caller refers to the innermost frame outside this
+    package."""
     here = os.path.dirname(os.path.abspath(__file__)) + os.sep
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(here):

@@ -18,7 +18,8 @@ _Steps = Union[int, str, range, None]
 
 
 class RecordedOptions(TypedDict, total=False):
-    """The options of ``tracetree.diff`` except ``steps``, which means something else in ``compare_steps``."""
+    """The options of ``tracetree.diff`` without ``steps``, because ``compare_steps`` has a parameter ``steps`` with a
+    different meaning."""
 
     rank: int | None
     python: bool

@@ -1,6 +1,6 @@
 """Pickles traces, comparisons and tables by storing the bytes and options from which they were created.
 
-Unpickling computes the value again from these bytes, so the figures are the same on every machine.
+Unpickling computes the traces, comparisons and tables again, so their figures are the same on every machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tracetree._native import Comparison, Table, Trace
 if TYPE_CHECKING:
     from tracetree._native import _Files, _Kept, _Options, _Origin, _Source
 
-#: Options whose values are file names. Instead of the names, the content of these files is pickled.
+#: Options whose values are file names. The content of these files is pickled instead of their names.
 FILES: tuple[Literal["aliases", "categories", "efficiency", "peaks"], ...] = (
     "aliases",
     "categories",
@@ -30,11 +30,11 @@ CAPTURES: tuple[Literal["baseline_captures", "candidate_captures"], ...] = (
     "candidate_captures",
 )
 
-#: Name of the folder next to a trace from which graph captures are read by default.
+#: Name of the folder that contains graph captures by default; the folder is next to the trace.
 BESIDE = "capture_traces"
 
 def content(given: _Kept) -> Trace | tuple[str, bytes]:
-    """The bytes and name of a source; a trace is returned unchanged."""
+    """The name and the content of a source; a ``Trace`` is returned unchanged."""
     if isinstance(given, Trace):
         return given
     if isinstance(given, tuple):
@@ -83,9 +83,9 @@ def table(given: Table) -> tuple[Callable[..., Table], tuple[object, ...]]:
 
 
 def state(origin: _Origin) -> tuple[list[_Kept], list[_Kept], _Options, _Files]:
-    """The arguments from which a comparison was made, with the content of all files."""
+    """The arguments of a comparison, with the content of each file in place of its path."""
     if len(origin) == 4:
-        # The comparison was unpickled, so its arguments already contain the files.
+        # This comparison was unpickled, so its arguments already contain the content of the files.
         return origin
     baseline, candidate, options = origin
     files: _Files = {name: file_bytes(path) for name in FILES if (path := options[name]) is not None}
@@ -99,7 +99,8 @@ def state(origin: _Origin) -> tuple[list[_Kept], list[_Kept], _Options, _Files]:
 
 
 def beside(source: _Kept) -> str | None:
-    """The folder from which the graph captures for a trace file are read by default."""
+    """The default folder for graph captures next to a trace file; ``None`` if the folder does not exist or the trace is
+    not a file."""
     if isinstance(source, (Trace, tuple)):
         return None
     folder = os.path.join(os.path.dirname(os.path.abspath(source)), BESIDE)
@@ -107,7 +108,7 @@ def beside(source: _Kept) -> str | None:
 
 
 def files_of(captured: Trace | str) -> list[Trace | str]:
-    """The files in a capture folder, or the capture itself if it is not a folder."""
+    """The files in a capture folder; a capture that is not a folder is returned unchanged."""
     if isinstance(captured, str) and os.path.isdir(captured):
         return [entry.path for entry in sorted(os.scandir(captured), key=lambda e: e.name) if entry.is_file()]
     return [captured]
@@ -131,7 +132,7 @@ def restored_comparison(
 
 
 def stored(folder: str, name: str, at: int, given: Trace | tuple[str, bytes]) -> Trace | str:
-    """Writes the content to a file and returns its path; a trace is returned unchanged."""
+    """Writes the content to a file and returns the file's path; a ``Trace`` is returned unchanged."""
     return given if isinstance(given, Trace) else written(folder, name, at, given)
 
 

@@ -1,4 +1,5 @@
-"""Plots of a comparison with matplotlib or altair, whichever is installed; also the flame graph and the page."""
+"""Plots a comparison with matplotlib or altair, whichever is installed. Also shows the flame graph and the HTML
+page."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 #: The colours used on the HTML page: red for more time, blue for less time.
 WORSE, BETTER = "#d1383d", "#2f74d0"
 SIDES = ("#6b7280", "#0f766e")
-#: Maximum number of bars in a chart; the remaining changes share one bar.
+#: Maximum number of changes with their own bar in a chart; all remaining changes share one additional bar.
 BARS = 12
 TEXT = 60
 
@@ -30,7 +31,7 @@ Engine = Literal["matplotlib", "altair"]
 
 @dataclass(frozen=True)
 class Series:
-    """One line, or one group of points, in a plot."""
+    """The data of one line, or of one group of points, in a plot."""
 
     name: str
     x: list[float]
@@ -82,7 +83,7 @@ class Plots:
         return chosen(engine).lines(lines, "Steps", "step", f"{what}, ms")
 
     def memory(self, *, engine: Engine | None = None) -> Any:
-        """The allocated memory in MB over time, on both sides, for each device with allocations.
+        """The allocated memory in MB over time, with one line per side and device that has allocations.
 
         Needs traces recorded with ``profile_memory=True``.
         """
@@ -114,8 +115,8 @@ class Plots:
 
 
 def label(row: dict[str, Any]) -> str:
-    """The label of a bar: for a change to the program, the sentence that describes the change; otherwise, the kind of
-    difference."""
+    """The label of a bar. For a change in the program, the label is the sentence that describes the change; for a
+    difference in the same program, it is the kind of the difference."""
     if row["change"] is None:
         return f"Same program: {row['kind'].replace('_', ' ')}"
     return str(row["sentence"])
@@ -135,7 +136,7 @@ def side_names(d: Comparison) -> tuple[str, str]:
 
 
 def allocated(d: Comparison, side: int) -> dict[str, list[tuple[float, float]]]:
-    """For each device, the times in ms and the allocated memory in MB in the first run on one side."""
+    """The allocated memory on each device in the first run of one side, as pairs of a time in ms and a size in MB."""
     from tracetree._events import load
     from tracetree._native import Trace
 
@@ -171,7 +172,7 @@ class Matplotlib:
         from matplotlib.figure import Figure
 
         class Shown(Figure):  # type: ignore[misc, unused-ignore]
-            """A matplotlib figure that a notebook can show without pyplot."""
+            """A matplotlib figure that notebooks can show although pyplot is not used."""
 
             def _repr_png_(self) -> bytes:
                 image = io.BytesIO()
@@ -279,7 +280,7 @@ class Altair:
 
 
 def chosen(engine: Engine | None) -> Any:
-    """The requested plotting package; if none was requested, a plotting package that is installed."""
+    """The plotter for the requested package or, if none was requested, for the first package that is installed."""
 
     engines: dict[str, type[Any]] = {"matplotlib": Matplotlib, "altair": Altair}
     if engine is not None and engine not in engines:
@@ -292,7 +293,7 @@ def chosen(engine: Engine | None) -> Any:
 
 
 class Image:
-    """An SVG image, which a notebook can show and ``save`` writes to a file."""
+    """An SVG image. Notebooks can show the image, and ``save`` writes it to a file."""
 
     def __init__(self, svg: str) -> None:
         self.svg = svg
@@ -303,7 +304,8 @@ class Image:
         Path(path).write_text(self.svg, encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        # In a separate frame, the SVG's script can zoom the image, but cannot access the notebook.
+        # Show the image in a sandboxed frame, so that the SVG's script can zoom the image but cannot access the
+        # notebook.
         page = f'<!DOCTYPE html><body style="margin:0">{self.svg[self.svg.find("<svg"):]}</body>'
         return (
             f'<iframe sandbox="allow-scripts" srcdoc="{escape(page)}" '
@@ -319,7 +321,8 @@ def flamegraph(d: Comparison) -> Image:
 
 
 def open_page(d: Comparison) -> Path:
-    """Opens the page in the latest report in the browser; if no report has a page, a page is written first."""
+    """Opens the HTML page of the latest report in the browser. If no report with a page exists, a new one is written
+    first."""
     import webbrowser
 
     path = d._page

@@ -28,8 +28,8 @@ def trace_handler(folder: str | os.PathLike[str]) -> Callable[[Any], None]:
             target = trace_path(folder, rank(), step)
         place, name = os.path.split(target)
         os.makedirs(place, exist_ok=True)
-        # Write to a new temporary folder: an attacker cannot plant a link there, and a partial file cannot be mistaken
-        # for a trace.
+        # Write to a new temporary folder first: an attacker cannot place a link there, and a partial file cannot be
+        # mistaken for a trace.
         with tempfile.TemporaryDirectory(prefix=".tracetree-", dir=place) as aside:
             # The profiler compresses files whose name ends in .gz.
             exported = os.path.join(aside, name)
@@ -45,16 +45,16 @@ def trace_handler(folder: str | os.PathLike[str]) -> Callable[[Any], None]:
 
 
 def trace_path(folder: str | os.PathLike[str], rank: int, step: int) -> str:
-    """The path of the file for a rank and a step; step 0 means that the profiler has no cycles."""
+    """The path of the trace file for a rank and a step. If the step is 0, the file name does not contain the step."""
     name = f"rank{rank}.step{step}.json.gz" if step else f"rank{rank}.json.gz"
     return os.path.join(os.fspath(folder), name)
 
 
 def forget_empty_step(profiler: Any, path: str) -> None:
-    """Renames the step that begins with the last call of ``step()`` and contains no op.
+    """Renames the last step in a trace, which the last call of ``step()`` opens, if this step contains no op.
 
-    PyTorch opens a step at every call of ``step()``, including the last call. Without the renaming, a loop of 5
-    steps would produce a trace with 6 steps, of which one is empty.
+    PyTorch opens a step at every call of ``step()``, including the last call. Without the renaming, a loop with 5 steps
+    would produce a trace with 6 steps, the last of which is empty.
     """
     last = f"ProfilerStep#{profiler.step_num}"
     events = profiler.profiler.kineto_results.events()
@@ -71,11 +71,12 @@ def forget_empty_step(profiler: Any, path: str) -> None:
 
 
 def is_frame(name: str) -> bool:
-    """Whether this is a Python frame, such as ``train.py(12): step``, or a built-in function."""
+    """Whether ``name`` is the name of a Python frame, such as ``train.py(12): step``, or of a built-in function."""
     return "): " in name or name.startswith("<built-in")
 
 
-#: The schedule counts as repeating if two of its cycles end within this number of steps. Real schedules repeat sooner.
+#: Number of steps that are searched for a second cycle of the profiler's schedule. In practice, a second cycle ends
+#: much sooner.
 HORIZON = 10_000
 
 
@@ -93,8 +94,8 @@ def action(profiler: Any, step: int) -> str:
 
 
 def rank() -> int:
-    """The rank of this process according to ``torch.distributed`` or, failing that, the launcher; 0 if neither knows
-    the rank."""
+    """The rank of this process as reported by ``torch.distributed`` or by the environment variables of the launcher; 0
+    if the rank is unknown."""
     import sys
 
     # Ask torch for the rank only if torch is already imported, because the import takes seconds.
@@ -105,26 +106,25 @@ def rank() -> int:
     return int(told) if told.isdecimal() else 0
 
 
-#: Placeholder for the schedule built from ``wait``, ``warmup``, ``active`` and ``repeat``.
+#: Default value of ``schedule``: the schedule is built from ``wait``, ``warmup``, ``active`` and ``repeat``.
 OF_COUNTS: Any = object()
 
 
 class profile:
-    """Records the steps in a ``with`` block and writes the traces to ``folder``, with everything that a comparison
-    needs.
+    """Records the steps in a ``with`` block, with all data that a comparison needs, and writes the traces to
+    ``folder``.
 
-    ``with tracetree.profile("runs/new") as p:`` wraps ``torch.profiler.profile`` with shapes and Python
-    stacks, and writes one file for each rank. Call ``p.step()`` after each step of the program. The first
-    ``wait`` steps run without the profiler. The next ``warmup`` steps run under the profiler without being
-    recorded, and the next ``active`` steps are recorded. This cycle is repeated until there are ``repeat`` cycles or,
-    with 0, until the block ends. Each cycle is recorded to its own file.
-    ``schedule=None`` records the whole block instead. Any other value of ``schedule`` is passed on to
-    ``torch.profiler.profile``, as are all other keyword arguments.
+    ``with tracetree.profile("runs/new") as p:`` wraps ``torch.profiler.profile`` with shapes and Python stacks, and
+    writes one file for each rank. Call ``p.step()`` after each step of the program. The first ``wait`` steps run
+    without the profiler. The next ``warmup`` steps run under the profiler without being recorded, and the next
+    ``active`` steps are recorded. This cycle runs ``repeat`` times; if ``repeat`` is 0, it is repeated until the block
+    ends. Each cycle is recorded to its own file. ``schedule=None`` records the whole block instead. Any other value of
+    ``schedule`` is passed on to ``torch.profiler.profile``, as are all other keyword arguments.
 
-    ``p.path`` is the file written last. The profiler waits for the GPU before and after the recorded steps, so
-    that the trace contains all work from these steps and no earlier work. If the block raises an exception, no
-    file is written for the unfinished cycle. If the block has too few steps for a recording, a ``TraceWarning`` is
-    issued.
+    ``p.path`` is the path of the last trace that was written. The profiler waits for the GPU before and after the
+    recorded steps, so that the trace contains all work from these steps and no earlier work. If the block raises an
+    exception, no file is written for the unfinished cycle. If no file is written because the block has too few steps, a
+    ``TraceWarning`` is issued.
 
     Raises ``ImportError`` if torch is not installed, ``ValueError`` for a negative number of steps.
     """
@@ -171,17 +171,17 @@ class profile:
 
     @property
     def paths(self) -> list[str]:
-        """The files written so far."""
+        """The paths of the traces that have been written so far."""
         return list(self._handler.paths)  # type: ignore[attr-defined]
 
     @property
     def path(self) -> str | None:
-        """The last file written; ``None`` before the first file is written."""
+        """The path of the last trace that was written; ``None`` if none has been written yet."""
         paths = self.paths
         return paths[-1] if paths else None
 
     def step(self) -> None:
-        """Marks the end of a program step."""
+        """Call this method when a step of the program has ended."""
         now, following = (action(self.profiler, self._steps + more) for more in (0, 1))
         is_first = following.startswith("RECORD") and not now.startswith("RECORD")
         if is_first or now == "RECORD_AND_SAVE":
@@ -223,7 +223,7 @@ class profile:
 
 
 def check_counts(counts: dict[str, int]) -> None:
-    """Raises an exception unless all values are valid numbers of steps."""
+    """Raises an exception if a number of steps or runs is not an integer or is too small."""
     for name, count in counts.items():
         if isinstance(count, bool) or not hasattr(count, "__index__"):
             raise TypeError(f"{name} must be a whole number, not {type(count).__name__}")

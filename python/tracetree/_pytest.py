@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from tracetree._native import _Source
     from tracetree._options import DiffOptions, GateOptions
 
-#: The key under which a result is stored in ``user_properties``. The summary receives ``user_properties`` from all
-#: processes.
+#: The key under which a result is stored in the ``user_properties`` of a test. pytest passes these properties to the
+#: process that prints the summary, even if tests run in other processes.
 PROPERTY = "tracetree"
 
 #: Name of the baseline folder next to the test file.
@@ -46,7 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def tracetree(request: pytest.FixtureRequest, tmp_path: Path) -> Checks:
-    """Checks recordings against baselines stored next to the test file: see ``Checks``."""
+    """Returns a ``Checks`` object, which checks recordings against baselines stored next to the test file."""
     return Checks(request, tmp_path)
 
 
@@ -67,12 +67,12 @@ class Checks:
         return bool(self._request.config.getoption("--tracetree-update"))
 
     def baseline(self, name: str | None = None) -> Path:
-        """The path of the baseline file, which is named ``name`` or, by default, after the test."""
+        """The path of the baseline file. The file has the name ``name`` or, by default, the name of the test."""
         wanted = re.sub(r"[^\w.-]+", "_", name or self._request.node.name).strip("_")
         return self._request.path.parent / FOLDER / f"{wanted}.ttb"
 
     def record(self, step: Callable[[], object], *, runs: int = 3, steps: int = 5, warmup: int = 3) -> list[str]:
-        """Records several runs of ``step``, a function that runs one step, in the same way as
+        """Records several runs of ``step``, a function that runs one step. Each run is recorded as in
         ``tracetree.compare_steps``.
 
         Returns the paths of the recorded files, which are in the test's temporary folder.
@@ -87,10 +87,11 @@ class Checks:
         return [record(step, str(folder / f"run{run}"), steps, warmup, {}) for run in range(runs)]
 
     def check(self, candidate: TraceInputs, *, name: str | None = None, **options: Unpack[GateOptions]) -> GateOutcome | None:
-        """Checks a candidate against the baseline for this test, or records the baseline.
+        """Checks a candidate against the baseline for this test; with ``--tracetree-update``, records the candidate as
+        the baseline.
 
         ``options`` are the options of ``tracetree.gate``. Raises ``RegressionError`` if the gate fails or is
-        inconclusive. Returns the outcome; ``None`` if the baseline was recorded.
+        inconclusive. Returns the outcome of the gate; ``None`` if the baseline was recorded.
         """
         __tracebackhide__ = True
         baseline = self.baseline(name)
@@ -106,7 +107,7 @@ class Checks:
         return self.gate(baseline, candidate, **options)
 
     def gate(self, baseline: TraceInputs, candidate: TraceInputs, **options: Unpack[GateOptions]) -> GateOutcome:
-        """Checks a candidate against any baseline, in the same way as ``tracetree.assert_no_regression``."""
+        """Checks a candidate against any baseline, as ``tracetree.assert_no_regression`` does."""
         __tracebackhide__ = True
         from tracetree import RegressionError, TraceWarning, gate
 
@@ -119,7 +120,7 @@ class Checks:
         return outcome
 
     def diff(self, baseline: TraceInputs, candidate: TraceInputs, **options: Unpack[DiffOptions]) -> Comparison:
-        """Compares two sides in the same way as ``tracetree.diff``, and adds the result to the summary."""
+        """Compares two sides as ``tracetree.diff`` does, and adds the result to the summary section."""
         from tracetree import diff
 
         d = diff(baseline, candidate, **options)
@@ -146,7 +147,7 @@ def record_baseline(candidate: TraceInputs, target: Path) -> None:
 
 
 def stored(source: _Source, folder: str, at: int) -> str:
-    """The path of a source; if the source is bytes, they are written to a file first."""
+    """The path of a source. A source that is not a path is first written to a file in ``folder``."""
     from tracetree._pickle import content
     from tracetree._native import Trace
 
@@ -169,7 +170,8 @@ def stored(source: _Source, folder: str, at: int) -> str:
 
 @contextlib.contextmanager
 def streams_to(path: Path) -> Iterator[None]:
-    """Redirects the output streams of the process, because the native half writes to them directly."""
+    """Redirects the output streams of the process to a file, because the native module writes directly to these
+    streams."""
     saved = [os.dup(1), os.dup(2)]
     try:
         with open(path, "wb") as file:
@@ -183,14 +185,14 @@ def streams_to(path: Path) -> Iterator[None]:
 
 
 def shown(path: Path) -> str:
-    """The path for messages: relative if it is below the current folder."""
+    """The path as shown in messages, which is relative if it is below the current folder."""
     with contextlib.suppress(ValueError):
         return str(path.relative_to(Path.cwd()))
     return str(path)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Prints a line for each check."""
+    """Prints the summary section, with one line for each check."""
     lines = []
     for reports in terminalreporter.stats.values():
         for report in reports:

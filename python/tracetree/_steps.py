@@ -1,4 +1,4 @@
-"""``tracetree.compare_steps``: records two functions alternately and compares the recordings as runs."""
+"""``tracetree.compare_steps`` records two functions alternately, several times each, and compares the recordings."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ def compare_steps(
 
     Both functions are first called ``warmup`` times without the profiler. Then each function is recorded ``runs``
     times, in the order A B B A A B B A …. A machine that slows down or speeds up therefore affects both functions
-    equally. Each recording consists of ``warmup`` unrecorded steps under the profiler and ``steps`` recorded steps. The
-    recordings of each function are compared as runs, so the verdicts take the noise between runs into account.
+    equally. Each recording begins with ``warmup`` steps that run under the profiler but are not recorded, followed by
+    ``steps`` recorded steps. The recordings of a function are its runs, so the verdicts take the noise between runs
+    into account.
 
     The recordings are written to ``folder`` as ``before.run0.json.gz``, ``after.run0.json.gz``, …; the default is a
     temporary folder. ``profiler`` is a dictionary of keyword arguments for ``torch.profiler.profile``, such as
@@ -63,7 +64,7 @@ def compare_steps(
                 function()
         traces: dict[str, list[str]] = {name: [] for name in sides}
         for run in range(runs):
-            # Because the order alternates between A B and B A, a linear drift of the speed cancels out.
+            # The order alternates between A B and B A, so a steady slowdown or speedup of the machine cancels out.
             for name in list(sides) if run % 2 == 0 else list(sides)[::-1]:
                 place = os.path.join(aside, f"{name}{run}")
                 path = record(sides[name], place, steps, warmup, profiler or {})
@@ -82,7 +83,7 @@ def record(
     with profile(folder, wait=0, warmup=max(warmup, 1), active=steps, **options) as recorded:
         for _ in range(max(warmup, 1) + steps):
             function()
-            # Without waiting here, work launched in one step could still be running in the next step.
+            # Wait for the GPU; otherwise, work launched in one step could still be running in the next step.
             synchronise()
             recorded.step()
     assert recorded.path is not None

@@ -5,9 +5,9 @@
 >>> result = fleet.run(plan, out="fleet/", backend="ray", cpus_per_pair=1)  # doctest: +SKIP
 >>> result.findings[0]["message"]                                           # doctest: +SKIP
 
-Each pair of traces is one task, which writes a shard of a few kilobytes below ``out``. The shards are merged
-at the end. A pair that already has a shard is not compared again, so a stopped run can be resumed. The engine
-schedules tasks, retries them and moves data.
+Each pair of traces is one task, which writes a shard of a few kilobytes below ``out``. The shards are merged at the
+end. A pair that already has a shard is not compared again, so a stopped run can be resumed. An engine schedules the
+tasks: the cores of this machine, or a Ray cluster, which also retries a task if its worker is lost.
 
 >>> answers = fleet.outcomes(plan, out="fleet/", backend="ray")             # doctest: +SKIP
 >>> for answer in answers: print(answer.folder, answer.status, answer.code) # doctest: +SKIP
@@ -34,19 +34,22 @@ from tracetree._errors import TraceError, UsageError
 __all__ = ["Answer", "Engine", "FleetResult", "Job", "Local", "Ray", "Task", "compare_pair", "outcomes", "plan",
            "reduce", "run"]
 
-#: A run ends after this many consecutive pairs whose results could not be written or whose workers failed.
+#: A run stops with an error after this many consecutive pairs for which the result could not be written or the worker
+#: failed.
 _MOST_FAILURES = 10
 
-#: The error codes of pairs whose results could not be written or whose workers failed.
+#: The error codes of the failures that ``_MOST_FAILURES`` counts: the result could not be written, or the worker
+#: failed.
 _FAILURES = ("SHARD_NOT_WRITTEN", "REPORT_NOT_WRITTEN", "WORKER_FAILED")
 
-#: Memory needed for a comparison, in bytes: a constant, plus a multiple of the uncompressed size of the larger trace.
+#: A comparison needs a constant number of bytes of memory, plus this many bytes per byte of the larger uncompressed
+#: trace.
 _MEMORY, _MEMORY_PER_BYTE = 64 << 20, 0.36
 
-#: Bytes of uncompressed text for each byte of a compressed trace.
+#: Assumed ratio of the uncompressed size to the compressed size of a trace.
 _UNPACKED = 16
 
-#: Maximum number of Ray tasks that are submitted and not finished.
+#: Maximum number of Ray tasks that are submitted but not finished at any time.
 _SUBMITTED = 1000
 
 
@@ -60,9 +63,9 @@ class Job:
 
     #: The plan without its pairs, as JSON.
     plan: str
-    #: The folder or address for shards, as the workers see it.
+    #: The folder or address for shards, under the name that the workers use.
     out: str
-    #: Number of threads for a comparison.
+    #: Number of threads that a comparison uses.
     threads: int
     #: Maximum time for a comparison in seconds.
     timeout: float
@@ -84,22 +87,23 @@ class Task:
 
 @dataclass(frozen=True)
 class Answer:
-    """The result for a pair. A pair with a damaged trace has a result with an error code and is not retried."""
+    """The result for a pair. If a trace of the pair is damaged, the result contains an error code and the pair is not
+    retried."""
 
     key: str
     #: ``ok``, ``damaged`` or ``failed``.
     status: str
-    #: Why the comparison failed: ``TRUNCATED``, ``NOT_A_TRACE``, …; ``WORKER_LOST`` or ``TIMED_OUT`` if the engine gave up.
+    #: The reason if the comparison failed: ``TRUNCATED``, ``NOT_A_TRACE``, …; ``WORKER_LOST`` or ``TIMED_OUT`` if the
+    #: worker was lost or the comparison took too long.
     code: str
     message: str
     #: Whether the pair was skipped because its shard already existed.
     was_there: bool = False
     #: The rank's folder in a report, such as ``rank_3``.
     folder: str = ""
-    #: The role of the rank: ranks with the same role run the same ops. An empty string if no figures are available.
+    #: The role of the rank; ranks with the same role run the same ops. Empty if the role is unknown.
     role: str = ""
-    #: GPU time per step without communication, in µs, of the baseline and the candidate; ``None`` if no figures are
-    #: available.
+    #: GPU time per step without communication, in µs, of the baseline and of the candidate; ``None`` if it is unknown.
     step_us: tuple[float, float] | None = None
     #: The machine that compared the pair.
     host: str = ""
@@ -116,12 +120,12 @@ class Engine(Protocol):
 class Local:
     """Uses the cores of this machine, either with one process for each pair or with threads in this process.
 
-    Threads start faster than processes, but if a comparison is killed, this process ends as well.
+    Threads start faster than processes, but if a comparison in a thread crashes, this process ends as well.
     """
 
     def __init__(self, cpus_per_pair: int = 1, in_process: bool = False) -> None:
         self._at_once = max(1, (os.cpu_count() or 1) // cpus_per_pair)
-        #: Whether pairs are compared in this process.
+        #: Whether pairs are compared in threads of this process.
         self.in_process = in_process
 
     def map(self, fn: Callable[[Task], Answer], items: Sequence[Task], /) -> Iterable[Answer]:
@@ -155,7 +159,7 @@ class Ray:
         make: Any = ray.remote
         remote = make(num_cpus=self._cpus, max_retries=self._retries, retry_exceptions=[_WorkerLost])(_answer_or_raise)
         shared = ray.put(fn)
-        # A task that needs more memory than any node has would never start.
+        # Limit the requested memory: a task that requests more memory than any node has would never start.
         nodes: Callable[[], list[dict[str, Any]]] = ray.nodes
         most = int(max((node["Resources"].get("memory", 0) for node in nodes() if node["Alive"]), default=0))
         waiting: list[Task] = list(reversed(items))
@@ -181,7 +185,7 @@ class Ray:
 
 
 def _answer_or_raise(fn: Callable[[Task], Answer], item: Task) -> Answer:
-    """Runs on a Ray worker; raises an exception if the task must be repeated."""
+    """Runs a task on a Ray worker. Raises an exception if the comparison was killed, so that Ray repeats the task."""
     answer = fn(item)
     if answer.code == "WORKER_LOST":
         raise _WorkerLost(answer.message)
@@ -189,7 +193,7 @@ def _answer_or_raise(fn: Callable[[Task], Answer], item: Task) -> Answer:
 
 
 def _result(ray: Any, one: Any, item: Task) -> Answer:
-    """The result of a Ray task that has ended."""
+    """The result of a Ray task that has ended, either normally or with an error."""
     try:
         answer: Answer = ray.get(one, timeout=60)
         return answer
@@ -212,12 +216,13 @@ class FleetResult:
     folder: Path
     #: The content of ``fleet.json``.
     document: dict[str, Any]
-    #: The exit code: 0, or 3 if the coverage is below ``min_coverage`` or if shards are missing.
+    #: The exit code of ``tracetree fleet reduce``: 0, or 3 if the coverage is below ``min_coverage`` or shards are
+    #: missing.
     exit_code: int
 
     @property
     def findings(self) -> list[dict[str, Any]]:
-        """The findings, most important first: ``code``, ``ranks``, ``count``, ``message``."""
+        """The findings, most important first. Each finding has ``code``, ``ranks``, ``count`` and ``message``."""
         found: list[dict[str, Any]] = self.document["findings"]
         return found
 
@@ -258,7 +263,7 @@ def outcomes(plan: str | os.PathLike[str], *, out: str | os.PathLike[str],
     ``"threads"``. If the iteration ends early, for example because of an error or Ctrl-C, the remaining pairs are
     cancelled. The other parameters have the same meaning as in ``run``.
 
-    Raises ``TraceError`` if ten pairs in a row fail because of the folder or the workers.
+    Raises ``TraceError`` if ten pairs in a row fail because their results cannot be written or their workers fail.
     """
     whole = json.loads(Path(plan).read_text())
     pairs = whole["pairs"]
@@ -266,7 +271,7 @@ def outcomes(plan: str | os.PathLike[str], *, out: str | os.PathLike[str],
     head = json.dumps({**whole, "pairs": [], "unmatched": [], "notes": []})
     place = _place(out if shards is None else shards)
     job = Job(head, place, cpus_per_pair, timeout, getattr(engine, "in_process", False))
-    # Compare the largest pairs first: if a large pair came last, the other workers would be idle meanwhile.
+    # Compare the largest pairs first: if a large pair came last, the other workers would be idle while it is compared.
     tasks = [Task(json.dumps(pair), pair["key"], _memory(pair)) for pair in pairs]
     tasks.sort(key=lambda task: -task.memory)
     failures, answers = 0, engine.map(functools.partial(compare_pair, job), tasks)
@@ -351,8 +356,8 @@ def _memory(pair: dict[str, Any]) -> int:
 
 
 def _not_visible(compared: Sequence[Answer], place: str) -> dict[str, list[str]]:
-    """The error ``SHARD_NOT_VISIBLE`` for each compared pair. ``reduce`` reports the error only if it finds no shard
-    for the pair."""
+    """The error ``SHARD_NOT_VISIBLE`` for each compared pair whose shard is not in the folder. For an address, all
+    compared pairs are included, and ``reduce`` reports the error only for pairs without a shard."""
     if "://" not in place:
         compared = [answer for answer in compared if not Path(place, "shards", f"{answer.key}.parquet").exists()]
     hosts = sorted({answer.host for answer in compared})
@@ -364,8 +369,8 @@ def _not_visible(compared: Sequence[Answer], place: str) -> dict[str, list[str]]
 
 
 def _place(folder: str | os.PathLike[str]) -> str:
-    """The absolute path of a folder, because a worker may have a different working directory; an address is returned
-    unchanged."""
+    """Makes the path of a folder absolute, because a worker may have a different working directory. An address is
+    returned unchanged."""
     text = os.fspath(folder)
     return text if "://" in text else str(Path(text).resolve())
 
@@ -374,7 +379,8 @@ def _engine(backend: str | Engine, cpus_per_pair: int, retries: int, timeout: fl
     if backend in ("local", "threads"):
         return Local(cpus_per_pair, in_process=backend == "threads")
     if backend == "ray":
-        # Twice the timeout, because a task may be retried, and may have to wait for other tasks that take equally long.
+        # Wait twice as long as a comparison may take, because a task may be retried or may have to wait for other
+        # tasks.
         return Ray(cpus_per_pair, retries, 2 * timeout)
     if isinstance(backend, str):
         raise UsageError(f'there is no backend "{backend}": use "local", "threads", "ray" or any object with '
@@ -386,7 +392,8 @@ def _command(*arguments: str, threads: int | None = None, timeout: float | None 
              allowed: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
     """Runs the command line in a separate process, so that a crash does not end this one.
 
-    ``TRACETREE_COMMAND`` can name another command, because the command in this package does not support addresses.
+    The environment variable ``TRACETREE_COMMAND`` can name another command, because the command in this package does
+    not support addresses.
     """
     environment = {**os.environ, **({"RAYON_NUM_THREADS": str(threads)} if threads else {})}
     named = os.environ.get("TRACETREE_COMMAND")

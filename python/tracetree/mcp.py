@@ -1,7 +1,7 @@
 """A Model Context Protocol server, through which agents compare traces.
 
-``python -m tracetree.mcp --root runs/`` serves on standard input and output. Results are text, split into pages of
-at most 4 kB. Only files below the given folders can be read, and no files are written. The server needs the
+``python -m tracetree.mcp --root runs/`` serves on standard input and output. Results are text, split into pages of at
+most 4 kB by default. Only files below the given folders can be read, and no files are written. The server needs the
 package ``mcp`` (``pip install 'tracetree-diff[mcp]'``).
 """
 
@@ -28,10 +28,10 @@ from tracetree._plots import allocated, side_names
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
-#: Default and maximum number of bytes on one page of a result.
+#: Default and maximum size of a page of a result, in bytes.
 USUAL, MOST = 4000, 16000
 
-#: Maximum number of comparisons kept in memory.
+#: Maximum number of comparisons that are kept in memory.
 KEPT = 4
 
 #: Maximum number of calls that a search lists.
@@ -51,7 +51,7 @@ class Traces:
         self._known: OrderedDict[tuple[Any, ...], Comparison] = OrderedDict()
 
     def found(self, given: str) -> list[str]:
-        """The files for a path, folder or pattern. Raises ``UsageError`` if a file is not below a root."""
+        """The files for a path, folder or pattern. Raises ``UsageError`` if a file is not below an allowed folder."""
         path = given if os.path.isabs(given) else os.path.join(self.roots[0], given)
         # Check the path before looking for the file, so that the error does not reveal whether a file outside the
         # folders exists.
@@ -106,7 +106,7 @@ def pieces(line: str, room: int) -> list[str]:
     """Splits a line into pieces of at most ``room`` bytes."""
     if len(line.encode()) < room:
         return [line]
-    # Divide by four, because a character takes at most four bytes.
+    # Limit the number of characters to a quarter of ``room``, because a character takes at most four bytes.
     return [line[at : at + room // 4] for at in range(0, len(line), room // 4)]
 
 
@@ -131,7 +131,7 @@ def site_lines(d: Comparison, change: int) -> list[str]:
 
 
 def tree_lines(node: Node, depth: int, prefix: str = "") -> list[str]:
-    """A call and the calls it contains, down to the given depth."""
+    """One line for a call, and one line for each call that it contains, down to the given depth."""
     uid = "" if node.uid is None else f" uid={node.uid}"
     partner = node.partner
     counterpart = "" if partner is None else f" counterpart={partner.uid}"
@@ -277,7 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="a folder with traces; may be repeated; relative paths are relative to the first folder (default: .)",
     )
     given = parser.parse_args(arguments)
-    # Suppress the warnings, because the results already contain them.
+    # Do not issue Python warnings, because the text of a result already contains the warnings.
     warnings.simplefilter("ignore", TraceWarning)
     try:
         serving = server(given.root or ["."])

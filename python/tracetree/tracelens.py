@@ -12,7 +12,7 @@ A script that uses ``TraceDiff`` runs after its import is changed:
 >>> tree1.get_UID2event(38)["name"]
 'aten::_convolution'
 
-The data frames have the same columns with the same meanings as in TraceLens at the end of August 2026. All other
+The columns of the data frames have the same names and meanings as in TraceLens at the end of August 2026. All other
 tracetree features are available through ``td.comparison``.
 """
 
@@ -34,7 +34,7 @@ from tracetree._notes import depth
 
 __all__ = ["DataLoader", "PyTorchTraceToTree", "TraceDiff", "TraceToTree", "TreePerfAnalyzer"]
 
-#: TraceLens names that tracetree does not offer, and what to use instead.
+#: TraceLens names that tracetree does not offer, each with an alternative or a reason.
 NOT_OFFERED = {
     "GPUEventAnalyser": "use tracetree.diff(…).steps and .idle",
     "JaxAnalyses": "tracetree compares two traces and does not report on a single trace",
@@ -109,7 +109,7 @@ class TraceTree:
 
     @property
     def tree(self) -> TraceTree:
-        """This object itself, for code that expects an analyzer."""
+        """This object, so that a tree can be passed in place of an analyzer, which has an attribute ``tree``."""
         return self
 
     @property
@@ -176,7 +176,8 @@ class TraceTree:
         )
 
     def _linked(self) -> list[dict[str, Any]]:
-        """The events with their parents, children and other relations."""
+        """The events as dictionaries that also contain ``UID``, ``t_end``, ``parent``, ``children`` and the other keys
+        of the tree."""
         given = self._given
         if given is None:
             origin = self.trace._origin
@@ -226,11 +227,11 @@ def outermost_ops(tree: Tree) -> Iterator[Node]:
 
 
 def link(tree: Tree, events: list[dict[str, Any]]) -> None:
-    """Adds the relations in the tree, such as parent and children, to the events."""
+    """Adds keys such as ``parent`` and ``children`` to each event in the tree."""
 
     def visit(root: Node) -> None:
-        # Each entry contains a node, the UID of the node's parent, and the modules that enclose the node. The node's
-        # GPU events are added later.
+        # Each entry of the stack contains a node, the UID of the node's parent, and the modules that enclose the node.
+        # GPU events are added to their ancestors later.
         stack: list[tuple[Node, int | None, list[str]]] = [(root, None, [])]
         order: list[tuple[int | None, int | None, bool]] = []
         while stack:
@@ -300,9 +301,9 @@ class TraceDiff:
     def merge_trees(self) -> tuple[list[dict[str, Any]], list[int]]:
         """The nodes in the merged tree, and the ids of the roots.
 
-        A node has ``merged_id``, ``uid1``, ``uid2``, ``name``, ``merged_type`` (``combined``, ``trace1``,
-        ``trace2``) and ``children``. A uid is ``None`` if the event is missing from that uid's trace.
-        Ids are the same as in tracetree's ``merged_tree_output.txt``; threads, which are not events, are omitted.
+        A node has ``merged_id``, ``uid1``, ``uid2``, ``name``, ``merged_type`` (``combined``, ``trace1``, ``trace2``)
+        and ``children``. ``uid1`` or ``uid2`` is ``None`` if that trace has no such event. Ids are the same as in
+        tracetree's ``merged_tree_output.txt``; threads, which are not events, are omitted.
         """
         nodes: list[dict[str, Any]] = []
         roots: list[int] = []
@@ -357,11 +358,11 @@ class TraceDiff:
     def wagner_fischer(
         self, items1: list[int], items2: list[int], wf_cache: dict[Any, Any] | None = None, strip_details: bool = False
     ) -> list[tuple[str, int | None, int | None]]:
-        """How tracetree's matches align two lists of UIDs: ``("match", i, j)``, ``("delete", i, None)``,
-        ``("insert", None, j)``.
+        """Aligns two lists of UIDs based on tracetree's matches. Returns a list of alignment steps: ``("match", i,
+        j)``, ``("delete", i, None)`` and ``("insert", None, j)``.
 
-        The traces are already compared, so ``wf_cache`` and ``strip_details`` have no effect. A pair that crosses an
-        earlier pair is returned as a deletion and an insertion.
+        The traces are already compared, so ``wf_cache`` and ``strip_details`` have no effect. A match that crosses an
+        earlier match is returned as a deletion and an insertion.
         """
         positions = {uid: at for at, uid in enumerate(items2)}
         steps: list[tuple[str, int | None, int | None]] = []
@@ -464,9 +465,8 @@ class TraceDiff:
     def generate_diff_stats(self) -> Any:
         """``diff_stats_df``: one row per GPU event below a CPU op, ordered by lowest common ancestor.
 
-        ``kernel_time`` is the duration of the GPU event. ``busy_time`` is computed for all GPU events of
-        the trace with the same lowest common ancestor: the time during which at least one of them runs. All rows for
-        these events have the same value.
+        ``kernel_time`` is the duration of the GPU event. ``busy_time`` is the time during which at least one of the
+        trace's GPU events with this lowest common ancestor runs; it is the same in all rows for these events.
         """
         pandas = with_pandas()
         rows: list[dict[str, Any]] = []
@@ -483,7 +483,7 @@ class TraceDiff:
             name = None if ancestor is None else re.sub(r"\(\d+\)", "", ancestor["name"])
             for side, uids in enumerate(groups[at]):
                 events = sides[side].events
-                # Events without a common ancestor are unrelated to each other, so the busy time of each event is
+                # Events without a lowest common ancestor are unrelated to each other, so the busy time of each event is
                 # computed separately.
                 busy = busy_time([events[uid] for uid in uids]) if at >= 0 else None
                 for uid in uids:
@@ -531,7 +531,7 @@ class TraceDiff:
         return frame
 
     def _common(self, at: int | None) -> int | None:
-        """The lowest node, at or above the given node, that both traces have under the same name."""
+        """The nearest node, at or above the given node, that both traces have under the same name."""
         while at is not None:
             node = self._by_id[at]
             if node["merged_type"] == "combined" and not self._is_renamed(node):
@@ -543,8 +543,8 @@ class TraceDiff:
         first, second = self._names(node)
         if first == second:
             return False
-        # The names of two frames for the same function may differ in line number and address. Launches through two
-        # different APIs can match although their names differ.
+        # Two matched frames whose names differ only in line number and address are not renamed. Two matched launches
+        # through different APIs are.
         runtime = self.baseline.events[node["uid1"]].get("cat") in ("cuda_runtime", "cuda_driver", "Runtime")
         return runtime or " | " in node["name"]
 
@@ -555,8 +555,9 @@ class TraceDiff:
         )
 
     def get_df_diff_stats_unique_args(self, op_name: str | None = None, agg_metrics: list[str] | None = None) -> Any:
-        """``diff_stats_unique_args_summary_df``: groups the rows in ``diff_stats_df`` that differ only in time. Each
-        group has ``operation_count`` and the mean and sum of ``kernel_time``.
+        """``diff_stats_unique_args_summary_df``: groups the rows in ``diff_stats_df`` that differ only in
+        ``kernel_time``, ``lowest_common_ancestor_id`` and ``gpu_op_uid``. Each group has ``operation_count`` and the
+        mean and sum of ``kernel_time``.
 
         ``op_name`` selects the rows for one kernel; ``agg_metrics`` replaces ``mean`` with other functions. The group
         with the most time comes first.
@@ -588,8 +589,8 @@ class TraceDiff:
         return self.diff_stats_unique_args_summary_df
 
     def get_df_diff_stats_by_name(self, sort_desc: bool = True) -> Any:
-        """``diff_stats_names_summary_df``: the time in ms of each op at its lowest common ancestor, as in tracetree's
-        ``diff_stats_names_summary.csv``. The op with the most time in the first trace comes first.
+        """``diff_stats_names_summary_df``: the times in ms for each name of a lowest common ancestor, as in tracetree's
+        ``diff_stats_names_summary.csv``. The name with the most time in the first trace comes first.
         """
         frame = table_frame(self.comparison.names)
         frame = frame.sort_values(
@@ -604,7 +605,8 @@ class TraceDiff:
 
         The maps for a single trace contain the kernels of each CPU op. ``cpu_op_map`` contains ``kernels`` and
         ``nn_module_parents`` for each CPU op and trace; an op and the op that replaces it at the same lowest common
-        ancestor are listed under one name. If the traces are identical, ``cpu_op_map`` is not divided by trace.
+        ancestor are listed under one name. If the traces are identical, ``cpu_op_map`` has one entry per op instead of
+        one entry per op and trace.
         """
         pandas = with_pandas()
         frame = self.diff_stats_unique_args_summary_df
@@ -638,7 +640,7 @@ class TraceDiff:
             self.cpu_op_map = {op: sources["trace1"] for op, sources in self.cpu_op_map.items()}
 
     def _common_names(self) -> dict[str, str]:
-        """Maps an op, and the op that replaces it at the same lowest common ancestor, to one name for both."""
+        """For each op that another op replaces at the same lowest common ancestor, maps both ops to a shared name."""
         frame = self.diff_stats_df
         at_ancestor: dict[Any, tuple[list[str], list[str]]] = {}
         modules: dict[str, set[str]] = {}
@@ -718,7 +720,7 @@ def argument(op: dict[str, Any], key: str) -> Any:
 
 
 def tuples(value: Any) -> Any:
-    """Converts lists to tuples, which can be used for grouping."""
+    """Converts lists to tuples, because only tuples can be used as keys."""
     return tuple(map(tuples, value)) if isinstance(value, list) else value
 
 
@@ -743,8 +745,9 @@ def busy_time(events: list[dict[str, Any]]) -> float:
 
 
 def common_name(first: str, second: str, modules: dict[str, set[str]]) -> str | None:
-    """A name for an op and the op that replaces it: the shared part of their names, or the only module that encloses
-    both."""
+    """A shared name for an op and the op that replaces it: the shorter name if the other name contains it, both names
+    joined by ``/`` if they begin with the same 20 characters, or the name of the module if both ops occur only in one
+    module. Otherwise ``None``."""
     one, other = (name.rsplit("::", 1)[-1] for name in (first, second))
     if one in other or other in one:
         return min(one, other, key=len)
@@ -772,6 +775,6 @@ def with_pandas() -> Any:
 
 
 def table_frame(table: Table) -> Any:
-    """The table as a data frame with the same columns and values as the CSV file."""
+    """The table as a data frame with the same columns and values as the table's CSV file."""
     titles = {column["name"]: column["csv_name"] for column in table.schema}
     return table.to_pandas().rename(columns=titles)

@@ -1,9 +1,9 @@
 //! Checks whether the two traces are comparable, and reports problems as notes with a code and a hint.
 //!
-//! Codes that begin with `DIFFERENT_` concern both sides: the traces record different work or different
-//! conditions. All other codes concern data that one side lacks. Problems with a file or with the nesting
-//! of its events are not repeated here, because the notes about the trace and the call tree report them
-//! (`LAUNCH_NOT_CAPTURED`, `BROKEN_NESTING`, `REPAIRED_JSON`, …).
+//! Codes that begin with `DIFFERENT_` concern both sides: the traces record different work or different conditions. All
+//! other codes concern one side, which lacks some data. Problems with a file, or with the nesting of its events, are
+//! not repeated here, because the notes about the trace and the call tree already report them (`LAUNCH_NOT_CAPTURED`,
+//! `BROKEN_NESTING`, `REPAIRED_JSON`, …).
 
 use super::conditions::Remedies;
 use super::layers::LayerPairs;
@@ -20,7 +20,7 @@ use crate::trace::{Category, Nanos, Note, Notes, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::BTreeMap;
 
-/// Codes of the notes which mean that the two sides did different work, or that part of the work was not
+/// Codes of the notes that make a comparison invalid: the two sides did different work, or part of the work was not
 /// recorded.
 const NOT_COMPARABLE: [&str; 8] = [
     INCOMPLETE,
@@ -33,18 +33,18 @@ const NOT_COMPARABLE: [&str; 8] = [
     "DIFFERENT_WINDOW",
 ];
 
-/// Code of the note which says that a trace is incomplete.
+/// Code of the note for an incomplete trace.
 pub const INCOMPLETE: &str = "INCOMPLETE_TRACE";
 
 /// Maximum number of examples in a message.
 const EXAMPLES: usize = 4;
 
-/// Findings about whether two traces are comparable.
+/// The notes about whether two traces are comparable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Comparability {
     /// Notes about differences between the sides.
     pub both: Notes,
-    /// Notes about data that each side lacks.
+    /// Notes about data that one side lacks, for each side.
     pub sides: PerSide<Notes>,
 }
 
@@ -67,30 +67,27 @@ impl Comparability {
         found
     }
 
-    /// Whether both traces are complete and, as far as the traces show, record the same work: the same
-    /// architecture, model, shapes, types, tokens and world size. A different number of steps does not
-    /// matter. Traces with a different device, version, recording option, rank or backend are still
-    /// comparable.
+    /// Whether both traces are complete and, as far as the traces show, record the same work: the same architecture,
+    /// model, shapes, types, tokens and world size. The traces may differ in the number of steps, and in device,
+    /// versions, recording options, rank and backend.
     #[doc(hidden)]
     pub fn is_comparable(&self) -> bool {
         self.obstacles().next().is_none()
     }
 
-    /// The notes which mean that the traces are incomplete or record different work.
+    /// The notes that make the comparison invalid, because a trace is incomplete or the traces record different work.
     #[doc(hidden)]
     pub fn obstacles(&self) -> impl Iterator<Item = &Note> {
         NOT_COMPARABLE.iter().filter_map(|code| self.both.get(code))
     }
 }
 
-/// Codes of the notes which mean that the traces record different models, or different layers of the same
-/// model.
+/// Codes of the notes for traces that record different models, or different layers of the same model.
 const OTHER_MODEL: [&str; 3] = ["DIFFERENT_MODEL", "DIFFERENT_ARCHITECTURE", "DIFFERENT_WINDOW"];
 
 impl Analysis {
-    /// The reasons why the two traces cannot be used to check time limits; empty if they can be used. One
-    /// possible reason is a different device. Callers ignore this reason if they compare two devices on
-    /// purpose.
+    /// The reasons why the two traces cannot be used to check time limits; empty if they can be used. One possible
+    /// reason is that the devices differ. Callers ignore this reason if the user compares two devices on purpose.
     #[doc(hidden)]
     pub fn obstacles(&self) -> Vec<Obstacle> {
         let footings = PerSide::from_fn(|side| {
@@ -106,8 +103,8 @@ impl Analysis {
 }
 
 impl Attribution {
-    /// Describes, for each side, the data that is missing from its totals: `after: 3 of 785 launches
-    /// (0.4%) without a GPU event …`.
+    /// Describes the data that is missing from the totals of each side: `after: 3 of 785 launches (0.4%) without a GPU
+    /// event …`.
     #[doc(hidden)]
     pub fn damage(&self) -> Vec<String> {
         let of_side = |side: Side| {
@@ -129,7 +126,7 @@ fn check_whole(analysis: &Attribution, notes: &mut Notes) {
     );
 }
 
-/// Compares the model architectures if there is solid evidence for the architecture on each side.
+/// Compares the architectures of the models, if each trace contains enough evidence for its architecture.
 fn check_architecture(analysis: &Attribution, notes: &mut Notes) {
     let found = PerSide::from_fn(|side| analysis.diff().program(side).architecture());
     let told = found.map(|found| found.filter(|found| !found.is_thin));
@@ -168,8 +165,8 @@ fn check_model(analysis: &Attribution, replayed: PerSide<Nanos>, notes: &mut Not
     );
 }
 
-/// Reports recordings that contain different layers. This happens if a recording began in the middle of
-/// the model.
+/// Reports that the recordings contain different layers, for example because one of them began in the middle of the
+/// model.
 fn check_windows(analysis: &Attribution, pairs: &LayerPairs, notes: &mut Notes) {
     let windows = analysis.diff().windows();
     let told = |window: &Window| {
@@ -196,8 +193,7 @@ fn check_windows(analysis: &Attribution, pairs: &LayerPairs, notes: &mut Notes) 
     );
 }
 
-/// Number of matched layers, and their median time on each side in ms; `None` if no layers are
-/// matched.
+/// The number of matched layers, and the median of their times on each side in ms; `None` if no layers are matched.
 fn common_layers(analysis: &Attribution, pairs: &LayerPairs) -> Option<(usize, [f64; 2])> {
     let mut times: BTreeMap<(LayerId, LayerId), PerSide<Nanos>> = BTreeMap::new();
     for side in Side::BOTH {
@@ -230,8 +226,8 @@ fn check_arguments(analysis: &Attribution, notes: &mut Notes) {
     add("DIFFERENT_DTYPE", "types", &types, same_types);
 }
 
-/// Two lists of matched ops that did measured work: the ops whose recorded shapes differ, and the ops
-/// whose recorded types differ.
+/// Lists the matched ops whose recorded shapes differ, and those whose recorded types differ. Ops without measured work
+/// are ignored.
 fn differing_arguments(analysis: &Attribution) -> [Vec<String>; 2] {
     let mut found = [Vec::new(), Vec::new()];
     let (a, b) = (analysis.tree(Side::Baseline), analysis.tree(Side::Candidate));
@@ -344,8 +340,8 @@ fn check_side(
     );
 }
 
-/// Whether the trace records Python frames. The trace is checked rather than the tree, because the user may
-/// have excluded recorded frames from the tree.
+/// Whether the trace records Python frames. Examines the trace instead of the tree, because the user may have excluded
+/// recorded frames from the tree.
 fn has_stacks(tree: &CallTree) -> bool {
     let trace = tree.trace();
     let is_frame = |event| trace.category(event) == Category::PythonFunction;
@@ -378,10 +374,9 @@ fn percent(part: Nanos, whole: Nanos) -> String {
     format!("{:.1}%", 100.0 * part.as_micros() / whole.as_micros().max(f64::MIN_POSITIVE))
 }
 
-/// Compares the layer counts if both sides have layers. A graph replay calls no modules, but may be
-/// compared with an eager trace, in which modules are called. A model has one graph for each batch size,
-/// and each of these graphs contains all layers of the model. Therefore, if there are graphs, equal
-/// layer counts are merged.
+/// Compares the layer counts if both sides have layers. Unlike module calls, layer counts are also known for graph
+/// replays. A model may have several graphs, one for each batch size, and each of them contains all layers of the
+/// model. Therefore, if there are graphs, equal layer counts of one side are merged.
 fn differing_layers(stacks: PerSide<&[Stack]>) -> Vec<String> {
     let is_graph = |stack: &Stack| stack.kind == StackKind::Graph;
     let of_graphs = Side::BOTH.iter().any(|&side| stacks[side].iter().any(is_graph));
@@ -401,7 +396,8 @@ fn differing_layers(stacks: PerSide<&[Stack]>) -> Vec<String> {
     }
 }
 
-/// The GPU time directly below graph launches (excluding captured calls), and the number of these launches.
+/// The GPU time of events that are direct children of graph launches instead of captured calls, and the number of these
+/// launches.
 fn graph_replay(tree: &CallTree) -> (Nanos, u64) {
     let is_gpu = |&call: &CallId| tree.kind(call) == CallKind::Gpu;
     let is_bare =
@@ -414,7 +410,7 @@ fn graph_replay(tree: &CallTree) -> (Nanos, u64) {
     })
 }
 
-/// Number of GPU events that start before their launch by more than the clock noise.
+/// Number of GPU events that start earlier than their launch by more than the clock noise.
 fn early_events(tree: &CallTree) -> u64 {
     const NOISE: Nanos = Nanos(1_000);
     let start = |call| tree.event(call).map(|event| tree.trace().start(event));

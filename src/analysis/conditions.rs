@@ -1,13 +1,12 @@
-//! Reports recording conditions that differ between the sides but do not prevent a comparison, such as the
-//! device.
+//! Reports recording conditions that differ between the sides, such as the device, but do not prevent a comparison.
 
 use super::Attribution;
 use crate::side::{PerSide, Side};
 use crate::trace::{Distributed, Header, Notes, Recorder};
 
-/// For the profiler that wrote a trace, explains how to record the data that the trace lacks.
+/// Hints on how to record data that a trace lacks. They depend on the profiler that wrote the trace.
 pub(super) struct Remedies {
-    /// How to record the ops that launched a graph's kernels.
+    /// How to record which ops launch the kernels of a graph.
     pub(super) graphs: &'static str,
     /// How to record Python frames.
     pub(super) stacks: &'static str,
@@ -77,7 +76,7 @@ pub(super) fn check_conditions(analysis: &Attribution, notes: &mut Notes) {
     check_options(analysis, headers, notes);
 }
 
-/// Compares the software versions that both sides record.
+/// Compares the versions of software for which both traces record a version.
 fn check_versions(headers: PerSide<&Header>, notes: &mut Notes) {
     let PerSide { baseline, candidate } = headers;
     let differing: Vec<String> = baseline
@@ -95,8 +94,7 @@ fn check_versions(headers: PerSide<&Header>, notes: &mut Notes) {
     });
 }
 
-/// Reports recording options that are set on only one side. Does nothing if neither header lists
-/// options.
+/// Reports recording options that are set on only one side. Does nothing if neither trace lists its options.
 fn check_options(analysis: &Attribution, headers: PerSide<&Header>, notes: &mut Notes) {
     let alone = |side: Side| {
         let other = &headers[side.other()].options;
@@ -143,7 +141,8 @@ impl Condition {
     }
 }
 
-/// The distinct names of a trace's devices. A device without a name is described by its compute capability.
+/// The distinct names of the devices in a trace. A device without a name is described by its compute capability and its
+/// number of multiprocessors.
 fn devices(header: &Header) -> Option<String> {
     let mut names: Vec<String> = header
         .devices

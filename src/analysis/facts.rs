@@ -1,5 +1,5 @@
-//! The facts that follow from the [`Attribution`](super::Attribution) of the measured time. Each fact is a function of the
-//! attribution and of earlier facts:
+//! The facts that are derived from the [`Attribution`](super::Attribution) of the measured time. Each fact depends only
+//! on the attribution and on earlier facts:
 //!
 //! ```text
 //! attribution ─┬─ layer pairs ── comparability ─┬─ changes ── effects
@@ -8,8 +8,8 @@
 //!              ├─ kernels that both sides run
 //!              └─ modeled ops by efficiency
 //! ```
-//! A fact is computed when it is first needed. A report needs all facts, some of them about thirty times. A gate and each
-//! pair of a fleet need few.
+//! A fact is computed when it is first needed, and then kept. A report needs all facts, and requests some of them about
+//! thirty times. A gate, or the comparison of a pair in a fleet, needs only a few facts.
 
 use super::Analysis;
 use super::causes::Causes;
@@ -39,7 +39,7 @@ pub(super) struct Facts {
 }
 
 impl Analysis {
-    /// The layers of both sides, matched with each other.
+    /// The layers of both sides with their matches.
     #[doc(hidden)]
     pub fn layer_pairs(&self) -> &LayerPairs {
         self.facts.layer_pairs.get_or_init(|| LayerPairs::of(self))
@@ -51,7 +51,7 @@ impl Analysis {
         self.facts.causes.get_or_init(|| Causes::of(self, self.fusions()))
     }
 
-    /// What changed between the programs, and the cost of each change per step.
+    /// The changes between the two programs, and the cost of each change per step.
     pub fn changes(&self) -> &Changes {
         self.facts.changes.get_or_init(|| Changes::of(self, self.comparability()))
     }
@@ -59,8 +59,8 @@ impl Analysis {
     /// The effect of each change on the step time, computed by replay.
     ///
     /// # Errors
-    /// Why the traces cannot be replayed, and which side has the problem; the side is `None` if the problem
-    /// concerns the comparison as a whole.
+    /// Returns the reason if the traces cannot be replayed, and the side that has the problem. The side is `None` if
+    /// the problem concerns the comparison as a whole.
     pub fn effects(&self) -> Result<&Effects, (Option<Side>, Reason)> {
         let effects = self
             .facts
@@ -69,20 +69,21 @@ impl Analysis {
         effects.as_ref().map_err(|&reason| reason)
     }
 
-    /// The effect of the change at a given position in [`Changes::list`](crate::analysis::changes::Changes::list).
-    /// Returns `None` if the traces cannot be replayed.
+    /// The effect on the step time of the change at a given position in
+    /// [`Changes::list`](crate::analysis::changes::Changes::list). Returns `None` if the traces cannot be replayed.
     #[doc(hidden)]
     pub fn effect_of_change(&self, at: usize) -> Option<Effect> {
         self.effects().ok().map(|effects| effects.of_changes[at])
     }
 
-    /// Findings about whether the traces are comparable.
+    /// The notes about whether the traces are comparable.
     #[doc(hidden)]
     pub fn comparability(&self) -> &Comparability {
         self.facts.comparability.get_or_init(|| Comparability::of(self, self.layer_pairs()))
     }
 
-    /// Tests all call sites with the thresholds of the analysis.
+    /// Tests the total time and each call site with the thresholds of the analysis. The result is computed on first
+    /// use.
     pub fn judged(&self) -> &Verdicts {
         self.facts.verdicts.get_or_init(|| self.verdicts(self.thresholds()))
     }
@@ -92,7 +93,8 @@ impl Analysis {
         Verdicts::of(self, self.comparability(), thresholds)
     }
 
-    /// The nodes at which the kernel count differs, sorted by descending time difference, then by path.
+    /// The groups of nodes at which the sides run different numbers of kernels, sorted by descending time difference,
+    /// then by path.
     pub fn fusions(&self) -> &[FusionRow] {
         self.facts.fusions.get_or_init(|| find_fusions(self))
     }
@@ -102,8 +104,8 @@ impl Analysis {
         self.facts.same_kernels.get_or_init(|| find_same_kernels(self))
     }
 
-    /// The modeled ops, grouped by name and shapes. They are sorted by possible saving on the candidate,
-    /// then on the baseline, then by time, always largest first.
+    /// The modeled ops, grouped by name and shapes. The groups are sorted by possible saving on the candidate, then by
+    /// possible saving on the baseline, then by time, largest first.
     pub(crate) fn by_efficiency(&self) -> &[EfficiencyRow] {
         self.facts.by_efficiency.get_or_init(|| sort_by_efficiency(self))
     }

@@ -1,11 +1,12 @@
-//! Groups values by a key that consists of strings. The strings are looked up only once for each combination
-//! of ids, which saves time because there are far fewer combinations of ids than rows or events.
+//! Groups values by a key that consists of strings. Each value is added with ids that determine the key. The strings
+//! are created only once per combination of ids, which saves time because there are far fewer combinations of ids than
+//! values.
 
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
-/// Groups, sorted by key. The `Ids` determine the key; different `Ids` may have the same key.
+/// The groups, sorted by key. Equal `Ids` have the same key, but different `Ids` may also have the same key.
 #[derive(Debug)]
 pub(super) struct Grouped<Ids, Key, Value> {
     known: FxHashMap<Ids, usize>,
@@ -18,8 +19,8 @@ impl<Ids: Hash + Eq, Key: Ord, Value> Grouped<Ids, Key, Value> {
         Grouped { known: FxHashMap::default(), places: BTreeMap::new(), values: Vec::new() }
     }
 
-    /// The value of the group for these ids. `key` is called only if the ids are new, and `value` only if
-    /// the group is new.
+    /// The value of the group to which `ids` belong. `key` is called only if the ids are new, and `value` only if the
+    /// group is new.
     pub(super) fn entry(
         &mut self,
         ids: Ids,

@@ -56,8 +56,8 @@ use steps::StepRow;
 use verdict::Thresholds;
 use wall::Wall;
 
-/// All facts about a comparison: the [`Attribution`] of its time, and what follows from it. A fact is computed when it is
-/// first needed, from the attribution and from earlier facts.
+/// All facts about a comparison: the [`Attribution`] of the measured time, and everything derived from it. A fact is
+/// computed when it is first needed, from the attribution and from facts that were computed earlier.
 #[derive(Debug, Clone)]
 pub struct Analysis {
     attribution: Attribution,
@@ -98,7 +98,7 @@ impl Analysis {
         Analysis::of_facts(diff, facts, options)
     }
 
-    /// Attributes the time of both traces, given the results that were computed for each trace alone.
+    /// Attributes the time of both traces, given the facts that were computed separately for each trace.
     pub(crate) fn of_facts(
         diff: impl Into<Arc<TraceDiff>>,
         trace_facts: PerSide<TraceFacts>,
@@ -108,9 +108,9 @@ impl Analysis {
         Analysis { attribution, facts: Facts::default() }
     }
 
-    /// Adds the other runs of each side. They must be sorted by step time and aligned with the median run.
-    /// The median run is the run with the median step time (for an even number of runs, the faster of the
-    /// two middle runs). Verdicts use the runs if both sides have several runs.
+    /// Adds each side's additional runs, which are all runs except the median run. The runs must be sorted by step
+    /// time and aligned with the median run. The median run is the run with the median step time (for an even number
+    /// of runs, the faster of the two middle runs). Verdicts use the runs if both sides have several runs.
     #[must_use]
     pub(crate) fn with_runs(mut self, runs: PerSide<Vec<Run>>) -> Analysis {
         self.attribution.runs = runs;
@@ -125,14 +125,15 @@ const COARSE_TICK: Nanos = Nanos(1_000);
 /// Placeholder in a row's name for the calls that a region replaced.
 const REPLACED: &str = "(replaced calls)";
 
-/// The attribution of a comparison: rows at the lowest common ops, and the totals to which the rows add up.
+/// The attribution of the time in a comparison: one row for each lowest common op, and the totals that the rows add
+/// up to.
 #[derive(Debug, Clone)]
 pub struct Attribution {
     diff: Arc<TraceDiff>,
     trace_facts: PerSide<TraceFacts>,
     measure: Measure,
     rows: Vec<Row>,
-    /// The row of each measured call. The index is the call's slot: its position among the measured
+    /// The position of each measured call's row. The index is the call's slot: its position among the measured
     /// calls.
     row_of: PerSide<Vec<u32>>,
     account: Account,
@@ -163,7 +164,7 @@ pub(crate) struct RowNameIds {
 }
 
 impl Attribution {
-    /// Attributes the time of both traces, given the results that were computed for each trace alone.
+    /// Attributes the time of both traces, given the facts that were computed separately for each trace.
     fn new(
         diff: Arc<TraceDiff>,
         trace_facts: PerSide<TraceFacts>,
@@ -270,7 +271,7 @@ impl Attribution {
         }
     }
 
-    /// The thresholds for a significant difference.
+    /// The thresholds that a time difference must exceed to be significant.
     #[doc(hidden)]
     pub fn thresholds(&self) -> &Thresholds {
         &self.options.thresholds
@@ -349,17 +350,17 @@ impl Attribution {
         self.slot(side, call).map(|slot| self.row_of[side][slot] as usize)
     }
 
-    /// The slot of a call: its index in columns that contain only measured calls.
+    /// The slot of a call: its index in columns that have one entry for each measured call.
     fn slot(&self, side: Side, call: CallId) -> Option<usize> {
         self.measure.slot(self.tree(side), call)
     }
 
-    /// Length of columns that contain only measured calls.
+    /// Number of slots: the length of columns that have one entry for each measured call.
     fn slots(&self, side: Side) -> usize {
         self.measure.slots(self.tree(side))
     }
 
-    /// The totals of both traces, and the sums over the rows, which must equal the totals.
+    /// The total times of both traces, and the sums over all rows, which must equal these totals.
     pub fn account(&self) -> &Account {
         &self.account
     }
@@ -439,7 +440,8 @@ impl Attribution {
         step.0 + self.options.first_step
     }
 
-    /// The step in which a row was launched, preferably the baseline step.
+    /// The step in which a row's first event was launched: the baseline's step if there is one, otherwise the
+    /// candidate's step.
     #[doc(hidden)]
     pub fn step_of(&self, row: &Row) -> Option<StepId> {
         Side::BOTH.iter().find_map(|&side| {

@@ -5,8 +5,8 @@
 //! trace1   Model( Linear(linear), GELU(gelu) )         same model: the region does the work of the modules
 //! trace2   OptimizedModule( Model( region ) )
 //! ```
-//! A compiled region may also come from a different model. Matrix products and convolutions show whether the
-//! models are the same, because a compiler preserves their number and shapes.
+//! However, a compiled region may come from a different model than the modules on the other side. Matrix products
+//! and convolutions show whether the models are the same, because a compiler preserves their number and shapes.
 
 use super::Attribution;
 use super::fusion::shapes;
@@ -19,14 +19,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Class of the wrapper that `torch.compile` puts around a compiled module.
 const WRAPPER: &str = "OptimizedModule";
 
-/// Names of the matrix products that compilers keep as calls instead of generating code.
+/// Names of the matrix products that compilers keep as calls instead of generating code for them.
 const PRODUCTS: [&str; 4] = ["mm", "addmm", "_scaled_mm", "_int_mm"];
 
-/// Minimum number of matrix products and convolutions required to draw a conclusion from their number and
-/// shapes.
+/// With fewer matrix products and convolutions than this, their number and shapes do not show whether the models
+/// differ.
 const ENOUGH: u64 = 4;
 
-/// Distinct instances of each module class.
+/// Number of distinct instances of each module class.
 pub(super) fn classes(tree: &CallTree) -> BTreeMap<&str, usize> {
     count(&instances(tree))
 }

@@ -1,5 +1,5 @@
 //! Groups all ops, or all calls into the GPU runtime, by name. Tables of GPU time omit most of these calls,
-//! because most calls launch nothing.
+//! because most of them launch no GPU work.
 
 use super::Attribution;
 use crate::order::Order as _;
@@ -17,7 +17,7 @@ pub struct NamedCalls {
     pub name: String,
     /// Number of calls.
     pub calls: PerSide<u64>,
-    /// Number of calls in steps.
+    /// Number of calls that are inside a step.
     pub in_steps: PerSide<u64>,
     /// Number of calls that have a counterpart with the same name or with an alias of the name.
     pub matched: PerSide<u64>,
@@ -74,7 +74,7 @@ struct Groups {
 /// A host call that is still open at the current position of the preorder traversal.
 struct Open {
     call: CallId,
-    /// The group to which the call belongs; `None` for calls of other kinds.
+    /// The group that the call belongs to; `None` if calls of this kind are not grouped.
     group: Option<usize>,
 }
 
@@ -117,7 +117,7 @@ impl Groups {
             }
             let group = (tree.kind(call) == kind).then(|| {
                 let name = match diff.relation(side, call).is_common() {
-                    // Names that are matched as aliases form one group.
+                    // Calls whose names are aliases of each other form one group.
                     true => diff.plain_name(Side::Baseline, self::baseline(analysis, side, call)),
                     false => diff.plain_name(side, call),
                 };

@@ -13,7 +13,7 @@ pub struct AnalysisOptions {
     pub categories: Categories,
     /// Maximum number of distinct Python stacks listed per op and kernel, by default three; 0 lists none.
     pub stacks: usize,
-    /// The thresholds for a significant difference.
+    /// The thresholds that a time difference must exceed to be significant.
     pub thresholds: Thresholds,
     /// Models for the minimum work of an op, by op name; `None` uses the built-in models.
     pub models: Option<Models>,

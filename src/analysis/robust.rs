@@ -43,7 +43,7 @@ pub fn range(samples: &[f64]) -> f64 {
     (most - least).max(0.0)
 }
 
-/// A minority of one side's samples. These samples explain most of the difference between the means of the two sides.
+/// A minority of one side's samples that explains at least half of the difference between the means of the two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Few {
     /// The side whose samples stand out.
@@ -57,7 +57,7 @@ pub struct Few {
     pub excess: Nanos,
 }
 
-/// Minimum distance of an outlier from the median, in median absolute deviations.
+/// Minimum distance of an outlier from the median, in scaled median absolute deviations.
 const STANDS_OUT: f64 = 5.0;
 
 /// Minimum distance of an outlier from the median, as a share of the largest distance of any sample from the
@@ -98,7 +98,7 @@ impl Few {
         let sum: f64 = excesses.iter().sum();
         let explained = sum.abs() / of as f64;
         let excess = Nanos((1e3 * sum / count as f64).round() as i64);
-        // Outliers that explain far more than the difference are rejected, because the other side must then
+        // Outliers that explain far more than the whole difference are rejected, because the other side must then
         // have outliers as well.
         let is_most = difference > 0.0 && 2.0 * (difference - explained).abs() <= difference;
         is_most.then_some((explained, Few { side, count, of, excess }))
@@ -116,9 +116,9 @@ impl Few {
 /// are sorted, and this many samples are chosen at equal intervals.
 const MOST_DIFFERENCES: usize = 1_000;
 
-/// The median of all differences between a candidate sample and a baseline sample (Hodges and
-/// Lehmann, *Estimates of location based on rank tests*, Annals of Mathematical Statistics 34
-/// (1963) 598–611). Returns `None` if a side has no samples.
+/// The median of the differences between every candidate sample and every baseline sample (Hodges and Lehmann,
+/// *Estimates of location based on rank tests*, Annals of Mathematical Statistics 34 (1963) 598–611). Returns `None`
+/// if a side has no samples.
 pub(super) fn shift(samples: &PerSide<Vec<f64>>) -> Option<f64> {
     let (a, b) = (thinned(&samples.baseline), thinned(&samples.candidate));
     let differences: Vec<f64> = a.iter().flat_map(|a| b.iter().map(move |b| b - a)).collect();

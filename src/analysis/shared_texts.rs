@@ -13,7 +13,8 @@ const UNKNOWN: u32 = u32::MAX;
 pub(super) struct SharedTexts<'a> {
     trees: PerSide<&'a CallTree>,
     numbers: FxHashMap<&'a str, u32>,
-    /// For each trace, the numbers of its strings; `UNKNOWN` for strings that were not used yet.
+    /// For each trace, the number of each of its strings; `UNKNOWN` for strings that have no number
+    /// yet.
     of: PerSide<Vec<u32>>,
 }
 

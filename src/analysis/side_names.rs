@@ -8,7 +8,8 @@ use std::path::Path;
 /// Maximum length of a display name; terminal columns would truncate longer names.
 const LONGEST: usize = 24;
 
-/// The names of two traces. Non-empty names in `given` are kept; a name is chosen for each empty one.
+/// The display names of two traces. Non-empty names in `given` are kept; each empty name is replaced with a
+/// chosen name.
 pub(super) fn of(traces: PerSide<&Trace>, given: &PerSide<String>) -> PerSide<String> {
     let told_apart = |names: PerSide<Option<String>>| match names {
         PerSide { baseline: Some(a), candidate: Some(b) }
@@ -38,7 +39,7 @@ fn is_short(name: &str) -> bool {
     (1..=LONGEST).contains(&name.chars().count()) && !name.contains(char::is_control)
 }
 
-/// The common name of the devices; `None` if their names differ.
+/// The name that all devices in a trace share; `None` if the devices have different names.
 fn device(trace: &Trace) -> Option<String> {
     let mut names = trace.header().devices.iter().map(|device| device.name.trim());
     let first = names.next().filter(|name| !name.is_empty())?;
@@ -75,7 +76,7 @@ fn file(trace: &Trace) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// The folder that contains the file, which may distinguish the sides: `before/trace.json` and
+/// The folder that contains the file. Its name distinguishes sides such as `before/trace.json` and
 /// `after/trace.json`.
 fn folder(trace: &Trace) -> Option<String> {
     Some(Path::new(trace.source()).parent()?.file_name()?.to_str()?.to_owned())

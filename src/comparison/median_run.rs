@@ -10,8 +10,8 @@ use crate::error::Result;
 use crate::program::{Measure, Program};
 use crate::side::{PerSide, Side};
 
-/// Maximum total number of events per side to keep in memory until the runs are compared. If keeping a run would exceed
-/// the maximum, the run is discarded and read again later.
+/// Maximum total number of events per side to keep in memory until the runs are compared. If keeping a run in memory
+/// would exceed the maximum, the run is discarded and read again later.
 const KEPT_EVENTS: usize = 2_000_000;
 
 /// The index of the median run among `runs` runs sorted by step time.

@@ -115,14 +115,14 @@ impl From<Arc<Trace>> for Input {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
-    /// Both traces are being read in parallel; the number is the count of bytes read so far on the given
-    /// side, before decompression.
+    /// Both traces are being read in parallel; the number is how many bytes (before decompression) have been read so
+    /// far on the given side.
     Reading(Side, u64),
     /// The call trees are being built.
     Building,
     /// The call trees are being aligned.
     Aligning,
-    /// The time is being attributed to calls.
+    /// The measured time is being attributed to calls.
     Accounting,
 }
 
@@ -210,8 +210,8 @@ impl ComparisonOptions {
         self
     }
 
-    /// Stops with an error of kind [`ErrorKind::Cancelled`] once `cancel` is requested. Cancellation is
-    /// checked while reading and between stages.
+    /// Stops the comparison with an error of kind [`ErrorKind::Cancelled`] once cancellation is requested through
+    /// `cancel`. The request is checked while the traces are read and between stages.
     #[must_use]
     pub fn cancel(mut self, cancel: Cancel) -> Self {
         self.cancel = cancel;
@@ -258,9 +258,10 @@ impl Comparison {
     /// # Ok::<(), tracetree::Error>(())
     /// ```
     ///
-    /// # Errors Returns any error from [`Trace::open_with`]; if both traces fail to open, returns the
-    /// baseline's error. Also fails if a trace has neither host calls nor GPU events, if both inputs are
-    /// standard input, if a selected part is empty, or if the comparison is canceled.
+    /// # Errors
+    /// Returns any error from [`Trace::open_with`]; if both traces fail to open, returns the baseline's error. Also
+    /// fails if a trace has neither host calls nor GPU events, if both inputs are standard input, if a selected part is
+    /// empty, or if the comparison is canceled.
     pub fn open(
         baseline: impl Into<Input>,
         candidate: impl Into<Input>,
@@ -280,7 +281,8 @@ impl Comparison {
             AnalysisOptions { first_step: first_step(options), ..options.analysis.clone() };
         let repeats = options.diff.repeats;
         let programs = trees.map(|tree| Arc::new(Program::with_repeats(tree, repeats)));
-        // Aligning the trees keeps one thread busy. Meanwhile, other threads compute the facts that need only one trace.
+        // Aligning the trees keeps one thread busy. Meanwhile, other threads compute the facts that depend on only one
+        // trace.
         let (diff, facts) = rayon::join(
             || TraceDiff::of_programs(programs.clone(), options.diff.clone()),
             || TraceFacts::of(programs.as_ref().map(|program| &**program), &analysis),
@@ -297,9 +299,9 @@ impl Comparison {
     /// Tables describe the median runs. Verdicts use all runs if both sides have several runs. The order of
     /// the runs does not matter.
     ///
-    /// The median run on a side has the middle step time (the lower middle for an even number of runs). If a
-    /// side has several runs, all of them are read first to find the median run. Large runs are read a second
-    /// time, which limits the number of traces in memory.
+    /// The median run on a side has the middle step time (the lower of the two middle step times if the number of runs
+    /// is even). If a side has several runs, all of them are read first to find the median run. Large runs are read a
+    /// second time, which limits the number of traces in memory.
     ///
     /// # Errors
     /// Fails for the same reasons as [`Comparison::open`], and if a side has no runs.

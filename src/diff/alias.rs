@@ -14,14 +14,14 @@ use std::fs;
 use std::path::Path;
 use toml::Spanned;
 
-/// The rules in an alias file. They define which names count as the same name. The rules apply in order, each to the
+/// The rules in an alias file, which define which names count as the same name. The rules apply in order, each to the
 /// name that the previous rule returned.
 #[derive(Debug, Clone, Default)]
 pub struct Aliases {
     rules: Vec<Alias>,
 }
 
-/// Replaces every match of the pattern with the name.
+/// A rule that replaces every match of the pattern with the name.
 #[derive(Debug, Clone)]
 struct Alias {
     pattern: Pattern,

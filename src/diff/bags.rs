@@ -22,7 +22,7 @@ const MUCH_LONGER: usize = 8;
 const REMEMBERED: usize = 4;
 
 /// Maximum number of stored results (16 bytes each); a result is the number of tokens that two bags share. When the
-/// limit is reached, all stored numbers are discarded.
+/// limit is reached, all stored results are discarded.
 const MOST_REMEMBERED: usize = 1 << 16;
 
 /// A multiset of tokens, stored in the [`Bags`] that computed it.
@@ -49,7 +49,7 @@ pub(super) struct Bags<'a> {
     outlines: PerSide<&'a Outline<'a>>,
     /// All bags, one after the other, as pairs (token, count), sorted by token within each bag.
     entries: Vec<(Token, u32)>,
-    /// The bags computed so far, by [`Part`] and by fingerprint of the subtree. Subtrees with the same
+    /// The bags computed so far, for each [`Part`] and each fingerprint of a subtree. Subtrees with the same
     /// fingerprint have identical bags.
     made: PerSide<[FxHashMap<u64, Bag>; 3]>,
     cores: Cores,
@@ -100,7 +100,8 @@ impl<'a> Bags<'a> {
         }
     }
 
-    /// Discards all bags if they contain too many tokens. Bags obtained earlier must not be used afterward.
+    /// Discards all bags if they contain too many tokens. Callers must not use bags that they obtained before this
+    /// call.
     pub(super) fn tidy(&mut self) {
         if self.entries.len() > KEPT {
             self.entries = Vec::new();
@@ -182,8 +183,8 @@ impl<'a> Bags<'a> {
 
     /// The combined tokens of several subtrees.
     pub(super) fn of_all(&mut self, side: Side, calls: &[u32]) -> Bag {
-        // The bags are all computed first and added up afterward, because computing a bag and adding up bags use the
-        // same counters.
+        // All bags are computed before any are added up, because computing a bag and adding up bags use the same
+        // counters.
         let bags: Vec<Bag> = calls.iter().map(|&call| self.of(side, call)).collect();
         for bag in bags {
             let entries = &self.entries[bag.start as usize..bag.end as usize];
@@ -246,9 +247,9 @@ impl<'a> Bags<'a> {
         bag
     }
 
-    /// Identifies the bag of a call. A profiler may record calls inside a query by mistake. The bag includes these calls,
-    /// but the hash excludes the query and everything inside it. The fingerprint therefore combines the hash with the
-    /// number of tokens, which includes such calls.
+    /// A number that identifies the bag of a call. A profiler may record calls inside a query by mistake. The bag
+    /// includes these calls, but the hash excludes the query and everything inside it. The fingerprint therefore
+    /// combines the hash with the number of tokens, which includes such calls.
     fn fingerprint(&self, side: Side, call: u32) -> u64 {
         let outline = self.outlines[side];
         outline.exact[call as usize] ^ u64::from(outline.weight(call))

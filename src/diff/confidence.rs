@@ -25,7 +25,7 @@ pub enum Confidence {
     /// At this position, both sides have the same number of calls with the same name or content, in the
     /// same order.
     Firm,
-    /// The best match found. The calls around it allow other matches as well.
+    /// The match is the best one found, but the calls around it allow other matches as well.
     Likely,
     /// At this position, one side has more calls with exactly this content than the other. Nothing shows which of
     /// these calls are the counterparts. Interchangeable matches between identical calls belong to the same group.
@@ -96,7 +96,7 @@ impl Confidences {
     }
 }
 
-/// Counts the evidence for each match.
+/// Determines the confidence of each match from the evidence for the match.
 pub(super) fn weigh(
     outlines: PerSide<&Outline<'_>>,
     pairing: &Pairing,
@@ -157,8 +157,8 @@ struct Weighing<'a> {
 }
 
 impl Weighing<'_> {
-    /// The matched calls directly below a matched call. An unmatched call that contains matched calls is a wrapper: it
-    /// is replaced by its contents.
+    /// The matched calls directly below a matched call. An unmatched call that contains matched calls is a wrapper, so
+    /// its contents are listed instead.
     fn list(&self, side: Side, call: u32) -> Vec<u32> {
         let outline = self.outlines[side];
         let mut list = Vec::new();
@@ -195,7 +195,7 @@ impl Weighing<'_> {
             return;
         }
         let place: FxHashMap<u32, usize> = lists.candidate.iter().copied().zip(0..).collect();
-        // Positions of the matches that did not move.
+        // Positions of the matches whose calls did not move.
         let in_place = lists.baseline.iter().enumerate().filter_map(|(i, &a)| {
             let j = *place.get(&self.pairing.partners.baseline[a as usize])?;
             (self.pairing.relations.baseline[a as usize] != Relation::Moved).then_some((i, j))
@@ -223,7 +223,7 @@ impl Weighing<'_> {
         }
     }
 
-    /// Whether two lists match element by element, with the same names.
+    /// Whether the elements of two lists are matched one by one, in order and with the same names.
     fn agree(&self, lists: PerSide<&[u32]>) -> bool {
         lists.baseline.len() == lists.candidate.len()
             && lists.baseline.iter().zip(lists.candidate).all(|(&a, &b)| {
@@ -233,8 +233,8 @@ impl Weighing<'_> {
             })
     }
 
-    /// The unambiguous matches in a stretch (the calls between two firm matches). A match is unambiguous if
-    /// both sides of the stretch contain the same number of calls with the content or name of the matched calls.
+    /// The unambiguous matches in a stretch (the calls between two firm matches). A match is unambiguous if the stretch
+    /// contains the same number of calls with the content or name of the matched calls on both sides.
     fn firm_within(
         &self,
         lists: PerSide<&[u32]>,
@@ -288,8 +288,8 @@ impl Weighing<'_> {
     }
 }
 
-/// For each token in a stretch, the number of baseline calls with the token minus the number of
-/// candidate calls with it.
+/// For each token in a stretch, the number of baseline calls with the token minus the number of candidate calls with
+/// the token.
 struct Balance<T>(FxHashMap<T, i64>);
 
 impl<T: Hash + Eq + Copy> Balance<T> {

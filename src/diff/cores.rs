@@ -17,9 +17,9 @@ pub(super) struct Cores {
 }
 
 impl Cores {
-    /// The ops and frames inside `call` that form its core, with their keys. The outermost core call contains more than
-    /// half of the tokens below `call`, and every further core call contains more than half of the tokens below the
-    /// previous core call.
+    /// The ops and frames inside `call` that form its core, with their keys. The outermost of them contains more than
+    /// half of the tokens below `call`, and each of the others contains more than half of the tokens below the previous
+    /// one.
     pub(super) fn of(&mut self, side: Side, outline: &Outline<'_>, call: u32) -> &[(Key, u32)] {
         let calls = &mut self.calls;
         let core = self.known[side].entry(call).or_insert_with(|| {

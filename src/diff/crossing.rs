@@ -4,8 +4,8 @@
 //! trace1   a1 a2 │ b1 b2 b3         [a1 a2 | a1 a2]  [b1 b2 b3 | b1 b3]
 //! trace2   b1 b3 │ a1 a2
 //! ```
-//! Although the order of the steps differs, the calls within two compared steps are in the same order, so each pair of
-//! steps is aligned separately.
+//! Although the steps run in a different order, the calls inside two compared steps are in the same order. Each pair
+//! of steps is therefore aligned separately.
 
 use super::outline::Outline;
 use crate::program::{Program, StepId};
@@ -24,8 +24,8 @@ pub(super) struct Crossing<'a> {
 }
 
 impl<'a> Crossing<'a> {
-    /// Returns `None` if the compared steps are in the same order on both sides. `pairs` contains
-    /// the compared steps in baseline order; if it is `None`, steps are compared by position.
+    /// Returns `None` if the compared steps are in the same order on both sides. `pairs` contains the compared steps
+    /// in baseline order; `None` means that steps are compared by position.
     pub(super) fn of(
         programs: PerSide<&'a Program>,
         pairs: Option<&[(StepId, StepId)]>,
@@ -38,8 +38,8 @@ impl<'a> Crossing<'a> {
         Some(Crossing { programs, pair_of })
     }
 
-    /// Splits two lists of siblings. The calls in each pair of steps form a separate list. Calls that are outside of
-    /// all steps or in several steps form an additional list.
+    /// Splits two lists of siblings. The calls in each pair of steps form a separate pair of lists. Calls that are
+    /// outside of all steps, or in several steps, form an additional pair of lists.
     pub(super) fn divided(
         &self,
         outlines: PerSide<&Outline<'_>>,

@@ -6,10 +6,11 @@ use crate::side::Side;
 /// Prefix of the plain names of the profiler's own frames.
 const PROFILER: &str = "torch/profiler/";
 
-/// A point of difference: a call that has no counterpart with the same name, although its parent has one.
+/// A point of difference: a call that has no counterpart with the same name, although its parent has such a
+/// counterpart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Difference {
-    /// The node where the traces diverge: it is unmatched or renamed.
+    /// The node where the traces diverge, which is an unmatched or renamed call.
     pub node: MergedId,
     /// The lowest common node above the difference; `None` if not even the thread is in both
     /// traces.
@@ -52,8 +53,8 @@ impl TraceDiff {
         })
     }
 
-    /// Whether a node shows a difference between the programs: one of its calls has no counterpart with the
-    /// same name, and the reason is not merely that one trace recorded less.
+    /// Whether a node shows a difference between the programs: one of its calls has no counterpart with the same
+    /// name, and this is not merely because one trace recorded less.
     #[doc(hidden)]
     pub fn is_difference(&self, node: MergedNode) -> bool {
         Side::BOTH.iter().any(|&side| {

@@ -1,4 +1,5 @@
-//! Explains why a call has its counterpart: the evidence for the match, and the alternatives.
+//! Explains why a call was matched with its counterpart, with the evidence for the match and the possible
+//! alternatives.
 
 use super::align::Vocabulary;
 use super::bags::Bags;
@@ -133,7 +134,7 @@ impl TraceDiff {
 }
 
 impl Explanation {
-    /// Says why a possible counterpart was not chosen.
+    /// Describes in words why a possible counterpart was not chosen.
     #[doc(hidden)]
     pub fn why_not(&self, other: &PairEvidence) -> String {
         let taken = match other.partner {
@@ -182,7 +183,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// The possible counterparts of `call`. They are the children of two calls in the other trace: the parent of the
+    /// The possible counterparts of `call`, which are the children of two calls in the other trace: the parent of the
     /// call's counterpart, and the counterpart of the call's nearest matched ancestor.
     fn place_of(&self, call: CallId) -> Vec<CallId> {
         let other = self.side.other();

@@ -1,4 +1,4 @@
-//! Computes the keys of calls. Two calls count as the same call only if they have the same key.
+//! Computes the keys of calls. Two calls from different traces count as the same call only if they have the same key.
 //!
 //! The key of a call is its kind and its name without anything that may differ between two runs of the same code:
 //! addresses, line numbers, install prefixes of file paths, hashes of compiled graphs, the vendor's prefix of runtime
@@ -31,12 +31,12 @@ impl<'a> Keys<'a> {
 
     fn intern(&mut self, kind: CallKind, text: &str) -> Key {
         let next = self.ids.len() as u32;
-        // `entry` needs an owned string, so every look-up allocates one. This is acceptable, because callers cache the
-        // keys.
+        // `entry` needs an owned string, so every look-up allocates one. These allocations are acceptable, because
+        // callers cache the keys.
         Key(*self.ids.entry((kind, text.to_owned())).or_insert(next))
     }
 
-    /// The key of a call without a name.
+    /// The key of a call that has no name of its own; `text` is used instead.
     pub(super) fn of_kind(&mut self, kind: CallKind, text: &str) -> Key {
         self.intern(kind, text)
     }
@@ -74,8 +74,8 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// The name of a launch does not always show what is launched. If it does not, the key is the kind of the
-    /// launched GPU event.
+    /// The key of a launch. If the name of the launch does not show what is launched, the key is based on the kind of
+    /// the launched GPU event.
     fn of_launch(&mut self, name: &str, launched: Option<Category>) -> Key {
         let name = self.aliases.apply(name);
         let name = runtime_name(&name);
@@ -199,7 +199,8 @@ fn is_number(text: &str) -> bool {
 
 /// The path of a file below a known install folder is shortened to the part below that folder. Any other absolute path
 /// is shortened to its last two components. Inductor names a generated file after a hash of its content
-/// (`4i/c4ik75qotyqpqz….py`), and the content changes with the code.
+/// (`4i/c4ik75qotyqpqz….py`). This hash changes with the code, so the name of such a file is replaced with
+/// `generated code`.
 fn without_install_prefix(path: &str) -> String {
     let path = path.replace('\\', "/");
     let file = path.rsplit('/').next().unwrap_or_default();
@@ -253,8 +254,8 @@ fn without_counter(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Drops addresses (`object at 0x7f…`), hexadecimal hashes of at least 16 characters and base-32 hashes of at least 40
-/// characters.
+/// Drops addresses (`object at 0x7f…`), and replaces hashes with `#`: hexadecimal hashes of at least 16 characters and
+/// base-32 hashes of at least 40 characters.
 fn without_addresses(name: &str) -> Cow<'_, str> {
     let mut kept = String::new();
     let mut rest = name;

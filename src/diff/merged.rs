@@ -21,7 +21,7 @@ use crate::tree::{CallId, CallTree};
 pub struct MergedId(pub(crate) u32);
 
 impl MergedId {
-    /// The id at a position in preorder, for a tree that was read from a file.
+    /// The id of the node at a position in preorder, for a merged tree that was read from a file.
     pub(crate) fn at(position: u32) -> MergedId {
         MergedId(position)
     }
@@ -157,7 +157,7 @@ fn node_of(calls: (u32, u32)) -> MergedNode {
     }
 }
 
-/// The nodes before they are put in order: all baseline calls, then the candidate-only calls.
+/// The nodes in their initial order: all baseline calls, then the candidate-only calls.
 struct Drafts {
     calls: Vec<(u32, u32)>,
     parents: Vec<u32>,
@@ -253,8 +253,8 @@ impl Above<'_> {
         }
     }
 
-    /// If the parents of two matched calls match each other, returns the node of the two parents. This is the common
-    /// case.
+    /// If the parents of two matched calls are matched with each other, which is the common case, returns the node of
+    /// the two parents.
     fn of_both(&self, a: CallId, b: CallId) -> Option<u32> {
         let (one, two) = (self.trees.baseline.parent(a)?, self.trees.candidate.parent(b)?);
         (self.of_candidate[two.index()] == one.0).then_some(one.0)
@@ -284,11 +284,11 @@ impl Above<'_> {
     }
 }
 
-/// Returns the nodes in baseline order. Each candidate-only call comes after the node that precedes it in the
+/// Returns the nodes in baseline order. Each candidate-only call directly follows the node that precedes it in the
 /// candidate.
 fn order(baseline: usize, of_candidate: &[u32]) -> Vec<u32> {
-    // Candidate-only nodes are sorted by the pair that precedes them; nodes before all pairs come first. The nodes after
-    // one pair form a contiguous range, in the candidate's order.
+    // Candidate-only nodes are ordered by the matched pair that precedes them; nodes that precede all pairs come first.
+    // The nodes that follow the same pair form a contiguous range, in the candidate's order.
     let first = baseline as u32;
     let mut behind = vec![(first, first); baseline + 1];
     let (mut next, mut last_pair) = (first, 0);

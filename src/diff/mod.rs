@@ -59,7 +59,7 @@ use std::sync::{Arc, OnceLock};
 use step_pairs::StepPairs;
 pub(crate) use windows::Window;
 
-/// In a column that contains counterparts, the value for an unmatched call.
+/// The entry of an unmatched call in a column that contains counterparts.
 const NONE: u32 = u32::MAX;
 
 /// The relation of a call to the opposite trace.
@@ -70,7 +70,7 @@ pub enum Relation {
     /// The call is matched to a call at the same position with a different name. Renamed calls are not common
     /// nodes.
     Renamed,
-    /// The call is matched to a counterpart at a different position below the same matched pair.
+    /// The call is matched to a counterpart with the same key at a different position, or below a different caller.
     Moved,
     /// Only one trace has a compiled region here: the call is part of this region, or the region replaced the call.
     Replaced,
@@ -119,7 +119,7 @@ pub struct TraceDiff {
     confidences: Confidences,
     regions: regions::Regions,
     step_pairs: Option<StepPairs>,
-    /// For each side and step, whether the step is compared; `None` if all steps are compared.
+    /// For each step on each side, whether the step is compared; `None` if all steps are compared.
     compared_steps: Option<PerSide<Vec<bool>>>,
     merged: MergedTree,
     plain_names: PerSide<PlainNames>,
@@ -252,8 +252,8 @@ impl TraceDiff {
         self.partner(side, call).map(|_| self.passes[side][call.index()])
     }
 
-    /// The pairs of compared steps, in baseline order; the candidate may run the steps in a different order. If a step
-    /// is not in any pair, its calls have no counterparts. `None` if steps are compared by position or cannot be
+    /// The pairs of compared steps, in baseline order; the candidate may run the steps in a different order. Calls in a
+    /// step that is not in any pair have no counterparts. `None` if steps are compared by position or cannot be
     /// compared.
     pub fn step_pairs(&self) -> Option<&[(StepId, StepId)]> {
         self.step_pairs.as_deref()
@@ -305,9 +305,10 @@ impl TraceDiff {
         })
     }
 
-    /// Whether a captured call is unmatched only because its side recorded more about the graph that contains the call.
-    /// Both sides must launch this graph. A side recorded more if only this side has the graph's capture, or if only
-    /// its kernel names show which part of the program each kernel belongs to.
+    /// Whether a captured call is unmatched just because the opposite trace contains less information about the graph
+    /// that contains the call. Both sides must launch this graph. The opposite trace contains less information if only
+    /// this side has a capture of the graph, or if only this side's kernel names show which part of the program each
+    /// kernel belongs to.
     #[doc(hidden)]
     pub fn is_known_deeper(&self, side: Side, call: CallId) -> bool {
         let tree = self.tree(side);
@@ -343,7 +344,7 @@ impl TraceDiff {
         }
     }
 
-    /// Whether two calls have the same name only because of an alias.
+    /// Whether two calls count as having the same name just because of an alias.
     #[doc(hidden)]
     pub fn is_aliased(&self, baseline: CallId, candidate: CallId) -> bool {
         if self.options.aliases.is_empty() {

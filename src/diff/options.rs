@@ -7,20 +7,20 @@ use crate::program::RepeatDetection;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct DiffOptions {
-    /// Different names that count as the same name.
+    /// Aliases: different names that the alignment treats as the same name.
     pub aliases: Aliases,
-    /// Whether repetitions count as steps in a trace without recorded steps.
+    /// Whether repeated calls count as steps if a trace has no recorded steps.
     pub repeats: RepeatDetection,
-    /// Pairs of calls that the user matches explicitly.
+    /// Pins: pairs of calls that the user explicitly matches with each other.
     /// [`TraceDiff::check_pins`](super::TraceDiff::check_pins) reports pins that cannot be
     /// satisfied.
     pub pins: Vec<Pin>,
-    /// Passes of the alignment to skip, in order to measure how much they contribute.
+    /// Passes of the alignment to skip. Skipping a pass shows how much it contributes.
     pub without: Passes,
 }
 
 impl DiffOptions {
-    /// Sets which different names count as the same name.
+    /// Sets the aliases: different names that the alignment treats as the same name.
     #[must_use]
     #[doc(hidden)]
     pub fn aliases(mut self, aliases: Aliases) -> Self {
@@ -28,7 +28,7 @@ impl DiffOptions {
         self
     }
 
-    /// Sets whether repetitions count as steps in a trace without recorded steps.
+    /// Sets whether repeated calls count as steps if a trace has no recorded steps.
     #[must_use]
     #[doc(hidden)]
     pub fn repeats(mut self, repeats: RepeatDetection) -> Self {
@@ -36,7 +36,7 @@ impl DiffOptions {
         self
     }
 
-    /// Sets the pairs of calls that the user matches explicitly.
+    /// Sets the pins: pairs of calls that the user explicitly matches with each other.
     #[must_use]
     #[doc(hidden)]
     pub fn pins(mut self, pins: Vec<Pin>) -> Self {

@@ -1,15 +1,16 @@
 //! Decides which of two trees is the first tree for the alignment.
 //!
-//! The order of the two trees breaks ties in the alignment. Two given trees are therefore always aligned in the same
-//! order, so `diff(b, a)` is the mirror image of `diff(a, b)`.
+//! If several alignments are equally good, the choice between them depends on which tree comes first. Any two trees are
+//! therefore always aligned in the same order, so `diff(b, a)` is the mirror image of `diff(a, b)`.
 
 use crate::side::PerSide;
 use crate::trace::{Arguments, TextId, Trace};
 use crate::tree::{CallId, CallTree};
 use std::cmp::Ordering;
 
-/// Whether the alignment uses these trees in the given order. Trees are compared by size, then by the strings that they
-/// contain. Ids are not compared, because they depend on the order of reading the trees.
+/// Whether the baseline is the first tree for the alignment. The trees are compared by their number of calls, then call
+/// by call: by name, kind, subtree size and argument strings. Ids are not compared, because each trace numbers its own
+/// strings.
 pub(super) fn in_order(trees: PerSide<&CallTree>) -> bool {
     let (baseline, candidate) = (trees.baseline, trees.candidate);
     let mut contents = Contents::new(trees);
@@ -18,8 +19,8 @@ pub(super) fn in_order(trees: PerSide<&CallTree>) -> bool {
     lengths.then_with(|| orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)).is_le()
 }
 
-/// Compares the contents of calls, in preorder. Two runs share most strings, so each shared string is
-/// compared only once.
+/// Compares calls of the two trees by their contents. Two runs have most of their strings in common, so strings that
+/// were found to be equal are not compared again.
 struct Contents<'a> {
     trees: PerSide<&'a CallTree>,
     names: Twins,
@@ -66,13 +67,13 @@ impl<'a> Contents<'a> {
     }
 }
 
-/// The strings of an argument record.
+/// The strings in an argument record: shapes, types, concrete values and strides.
 fn texts<'a>(trace: &'a Trace, arguments: Option<&Arguments>) -> impl Iterator<Item = &'a str> {
     let ids = arguments.map(|a| [a.dims, a.types, a.concrete, a.strides]);
     ids.into_iter().flatten().map(|id: TextId| trace.text(id))
 }
 
-/// Maps each baseline id to the candidate id that is already known to have equal content.
+/// For each baseline id, a candidate id that is known to have the same content; `None` if no such id is known.
 #[derive(Default)]
 struct Twins(Vec<Option<usize>>);
 

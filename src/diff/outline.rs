@@ -8,7 +8,8 @@ use crate::tree::{CallId, CallKind, CallTree, Counts};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 
-/// Assigns dense ids to the argument records of both traces; 0 means no arguments.
+/// Assigns consecutive ids, from 1, to the distinct argument records of both traces. The id 0 means that a call has no
+/// arguments.
 #[derive(Debug)]
 pub(super) struct ArgumentIds {
     ids: FxHashMap<u64, u32>,
@@ -24,13 +25,14 @@ impl ArgumentIds {
         ArgumentIds { ids: FxHashMap::default(), is_any_float }
     }
 
-    /// The dense ids of all argument records of a trace. Strides are ignored, so converting an op's inputs to
-    /// `channels_last` does not make it a different op.
+    /// The id of each argument record in a trace. Strides are ignored, so converting an op's inputs to `channels_last`
+    /// does not make it a different op.
     fn of_trace(&mut self, trace: &Trace) -> Vec<u32> {
         trace.all_arguments().iter().map(|arguments| self.id(trace, arguments)).collect()
     }
 
-    /// Hashes of the strides in a trace's argument records. Strides only break ties.
+    /// For each argument record in a trace, a hash of its strides. Strides are not evidence for a match; they only
+    /// break ties.
     fn strides_of(trace: &Trace) -> Vec<u64> {
         let hash = |arguments: &Arguments| {
             let mut hasher = FxHasher::default();
@@ -47,8 +49,8 @@ impl ArgumentIds {
     }
 }
 
-/// Something that two subtrees can share: a key, an argument record, or a kind of GPU event. Tokens are
-/// numbered consecutively over both trees; even numbers are keys and kinds of GPU events, odd numbers are
+/// A token is something that two subtrees can have in common: a key, an argument record, or a kind of GPU event. Both
+/// trees use the same numbers for the same tokens. Even numbers are keys and kinds of GPU events, odd numbers are
 /// argument records.
 pub(super) type Token = u32;
 
@@ -59,30 +61,30 @@ pub(super) struct Outline<'a> {
     pub(super) keys: Vec<Key>,
     /// For each category of GPU events, the key that represents all events of the category.
     kinds_of_gpu: GpuKinds,
-    /// Dense id of each call's arguments; 0 for a call without arguments.
+    /// For each call, the id of its arguments; 0 if the call has no arguments.
     pub(super) arguments: Vec<u32>,
-    /// Hash of each call's subtree (keys, arguments, strides, kernel names and grids), in order and without queries.
-    /// The hash of a GPU event itself covers only its name. A kernel below a given launch therefore counts as the same
-    /// kernel even if the batch size changes.
+    /// For each call, a hash of its subtree: keys, arguments, strides, kernel names and grids, in call order. Queries
+    /// are skipped. The grid of a kernel counts toward the hash of its launch, not toward the hash of the kernel
+    /// itself, so a kernel stays the same kernel if only the batch size changes.
     pub(super) exact: Vec<u64>,
-    /// Hash of the keys and arguments of each call's subtree, in order and without queries. For GPU events, only the
-    /// kind contributes to the hash.
+    /// For each call, a hash of the keys and arguments in its subtree, in call order. Queries are skipped, and GPU
+    /// events contribute only their kind, not their name.
     pub(super) shape: Vec<u64>,
-    /// Number of evidence tokens before each call in preorder, with one additional entry at the
-    /// end.
+    /// Running count of evidence tokens: for each call, the number of tokens in all calls before it in preorder. One
+    /// more entry at the end contains the total.
     weight_before: Counts,
-    /// Whether each call is hidden. A call is hidden if the opposite side recorded no calls of its kind and therefore
-    /// cannot contain a counterpart. The outline skips hidden calls, and the children of a hidden call become children
-    /// of its parent. This column is empty if no call is hidden.
+    /// Whether each call is hidden from the alignment. A call is hidden if it cannot have a counterpart, for example
+    /// because the opposite side recorded no calls of its kind. The outline skips hidden calls, and the children of a
+    /// hidden call become children of its parent. Empty if no call is hidden.
     hidden: Vec<bool>,
-    /// Number of visible calls before each call, with one additional entry at the end. This column
-    /// is empty if no call is hidden.
+    /// Running count of visible calls: for each call, the number of visible calls before it. One more entry at the end
+    /// contains the total. Empty if no call is hidden.
     seen_before: Counts,
 }
 
 impl<'a> Outline<'a> {
-    /// Computes the columns that describe each call without its subtree. [`Outline::summed_up`] then adds the columns
-    /// that describe subtrees. Neither function needs the opposite side.
+    /// Computes the columns that describe single calls. [`Outline::summed_up`] then computes the columns that describe
+    /// whole subtrees. Neither function needs the tree of the opposite side.
     pub(super) fn new(
         tree: &'a CallTree,
         keys: &mut Keys<'_>,
@@ -115,7 +117,7 @@ impl<'a> Outline<'a> {
         self
     }
 
-    /// Computes the columns that describe subtrees.
+    /// Computes the columns that describe whole subtrees.
     #[must_use]
     pub(super) fn summed_up(mut self) -> Outline<'a> {
         self.sum_up();
@@ -150,8 +152,8 @@ impl<'a> Outline<'a> {
         }
     }
 
-    /// Whether the call is a query: a runtime call without GPU work below it. Queries are not part
-    /// of the structure, because their number varies between two runs.
+    /// Whether the call is a query: a runtime call without GPU work below it. Queries have no tokens and are not part
+    /// of the hashes of their callers, because their number varies from run to run.
     #[inline]
     pub(super) fn is_query(&self, call: u32) -> bool {
         self.kind(call) == CallKind::Runtime && !self.is_gpu_path(call)
@@ -179,7 +181,7 @@ impl<'a> Outline<'a> {
         self.hidden.get(call as usize).copied().unwrap_or(false)
     }
 
-    /// Number of visible calls before a call.
+    /// Number of visible calls before a call in preorder.
     pub(super) fn position(&self, call: u32) -> u32 {
         if self.hidden.is_empty() { call } else { self.seen_before.before(call as usize) }
     }
@@ -212,14 +214,14 @@ impl<'a> Outline<'a> {
         self.siblings(0, self.len() as u32).collect()
     }
 
-    /// Whether a call is the root of a thread or of GPU events without a launch.
+    /// Whether a call is a root: the root of a thread, or the root of the GPU events whose launch is not in the trace.
     pub(super) fn is_root(&self, call: u32) -> bool {
         matches!(self.kind(call), CallKind::Thread | CallKind::Unlinked)
     }
 
     fn siblings(&self, first: u32, end: u32) -> impl Iterator<Item = u32> {
-        // The search continues with the next call in preorder, which is the first child of a hidden call. The children
-        // of a hidden call therefore replace it among the siblings.
+        // If a call is hidden, the search continues with the next call in preorder, which is its first child. The
+        // children of a hidden call therefore take its place among the siblings.
         let seen = move |from: u32| (from..end).find(|&call| !self.is_hidden(call));
         std::iter::successors(seen(first), move |&call| seen(self.end(call)))
     }
@@ -229,13 +231,14 @@ impl<'a> Outline<'a> {
         self.weight_before.within(call as usize..self.end(call) as usize)
     }
 
-    /// Number of evidence tokens of the call without its subtree.
+    /// Number of evidence tokens of the call itself, without the calls below it.
     pub(super) fn own_weight(&self, call: u32) -> u32 {
         self.weight_before.within(call as usize..call as usize + 1)
     }
 
-    /// Evidence tokens of the call itself, without its subtree. The first is the key; the second, if any, is
-    /// for the arguments or for the kind of GPU event.
+    /// The evidence tokens of the call itself, without the calls below it. The first token is the call's key. The
+    /// second token, if any, represents the call's arguments or, for a GPU event, its kind. Queries and hidden calls
+    /// have no tokens.
     pub(super) fn tokens(&self, call: u32) -> [Option<Token>; 2] {
         let at = call as usize;
         if self.is_query(call) || self.is_hidden(call) {
@@ -249,9 +252,9 @@ impl<'a> Outline<'a> {
         [Some(2 * self.keys[at].0), more]
     }
 
-    /// Whether two subtrees are identical call by call, including queries and the variable parts of names.
-    /// The names of the two roots may differ in variable parts if both are ops or frames. Durations may
-    /// differ.
+    /// Whether two subtrees contain the same calls in the same order, including queries and the variable parts of
+    /// names. Two things may differ: durations and, if the two roots are ops or frames, the variable parts of the names
+    /// of the roots.
     pub(super) fn are_equal_throughout(&self, one: u32, two: u32) -> bool {
         let length = self.end(one) - one;
         length == self.end(two) - two
@@ -296,8 +299,8 @@ impl<'a> Outline<'a> {
         (self.exact, self.shape) = (0..self.len() as u32).map(of_call).unzip();
     }
 
-    /// Adds the hashes of the children to the hash of each call. Children come after their parents
-    /// in preorder, so one reverse pass is enough.
+    /// Combines the hash of each call with the hashes of its children. Children come after their parents in preorder,
+    /// so one reverse pass is enough.
     fn hash_subtrees(&mut self) {
         for call in (0..self.len() as u32).rev() {
             // The hashes of a hidden call's children are added to the hidden call's parent, so they
@@ -341,7 +344,7 @@ fn mix(hash: u64, value: u64) -> u64 {
     folded ^ (folded >> 29)
 }
 
-/// The keys that represent GPU events by category, without their names.
+/// For each category of GPU events, the key that represents all events of the category, whatever their names are.
 #[derive(Debug)]
 struct GpuKinds {
     kernel: Key,

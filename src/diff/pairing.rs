@@ -17,7 +17,8 @@ pub(super) struct Pairing {
     /// Number of blocks of dissimilar siblings that were searched only partly, because the blocks
     /// were too large.
     pub(super) cut_blocks: u64,
-    /// Number of threads that were not compared with every thread on the other side.
+    /// Number of threads that were not compared with every thread on the opposite side, because
+    /// there are too many threads.
     pub(super) cut_threads: u64,
     /// The pairs of compared steps, in baseline order; `None` if steps are compared by position.
     pub(super) steps: Option<StepPairs>,

@@ -10,51 +10,51 @@ pub enum Pass {
     Pinned,
     /// Threads.
     Threads,
-    /// Matches all calls inside two identical calls with each other.
+    /// If two calls are identical, matches all calls inside them with each other.
     Identical,
-    /// Finds layers that exist on only one side, if no frames show the layers. This pass matches no calls. The calls of
-    /// the extra layers stay unmatched.
+    /// In traces without frames, finds layers that exist on only one side. This pass matches no calls; it only ensures
+    /// that the calls of these extra layers stay unmatched.
     ExtraLayers,
     /// Matches siblings that are in the same order on both sides.
     Siblings,
-    /// Matches modules that swapped places; their instance numbers identify them.
+    /// Matches modules that swapped places. The instance numbers in their names identify them.
     InstanceNumbers,
     /// Matches siblings that swapped places.
     Swapped,
     /// Matches adjacent calls that swapped places.
     Neighbours,
-    /// Matches ops that two vendors use for the same operation. This pass also expands both ops, so that
-    /// their contents can be matched.
+    /// Matches vendor-specific variants of one op, such as `miopen_convolution` and `cudnn_convolution`. This pass also
+    /// expands both ops, so that the calls inside them can be matched.
     Variants,
-    /// Expands wrappers that exist on only one side. This pass matches no calls itself. The contents of the
-    /// expanded wrappers are then aligned as siblings.
+    /// Expands wrappers that exist on only one side. This pass matches no calls itself. The children of an expanded
+    /// wrapper replace it among its siblings, which are then aligned again.
     Wrappers,
     /// Matches identical calls that are near each other.
     EqualNear,
-    /// Matches launches at the same position.
+    /// Matches launches that are between the same two matched calls.
     Launches,
-    /// Matches calls at the same position that have different names.
+    /// Matches calls with different names that are between the same two matched calls and do similar work.
     Renamed,
     /// Matches similar calls that are near each other.
     SimilarNear,
     /// Matches renamed calls that swapped places with an adjacent call.
     RenamedNeighbours,
-    /// Matches calls that lost their contents on one side.
+    /// Matches calls with the same name and arguments if one of the two has lost its contents.
     Emptied,
     /// Matches equal runs of siblings at any distance.
     MovedRuns,
-    /// Matches unique calls at any distance.
+    /// Matches calls at any distance if no other unmatched call below the same matched callers is similar.
     Far,
     /// If the matches of two calls with the same key and arguments cross, swaps their counterparts.
     EqualInOrder,
-    /// For each unmatched thread, finds the calls on the opposite side that the thread's calls may match. The pass
-    /// matches no calls itself; the calls that it finds are then aligned as siblings.
+    /// For each unmatched thread, finds unmatched calls on the opposite side that may correspond to the thread's calls.
+    /// The pass matches no calls itself; the calls that it finds are then aligned as siblings.
     SplitThreads,
-    /// Matches calls that have a new caller.
+    /// Matches calls with equal contents whose callers differ.
     NewCallers,
-    /// Matches the parents of matched calls.
+    /// Matches calls with equal names if calls inside them match each other.
     AroundMatches,
-    /// Matches calls whose contents moved elsewhere.
+    /// Matches calls with equal names if everything that they called moved elsewhere.
     LeftBehind,
     /// `record_function` ranges.
     Ranges,
@@ -142,9 +142,10 @@ impl Pass {
             Pass::Emptied => {
                 ("emptied", "their names and arguments are equal, and one has lost its contents")
             }
-            Pass::MovedRuns => {
-                ("moved_runs", "they are in a run of calls that moved: all calls of the run are equal")
-            }
+            Pass::MovedRuns => (
+                "moved_runs",
+                "they are in a run of calls that moved: all calls of the run are equal",
+            ),
             Pass::Far => {
                 ("far", "no other unmatched call below the same matched callers is similar")
             }

@@ -13,7 +13,7 @@ use crate::tree::{CallId, CallTree};
 use std::fmt;
 use std::str::FromStr;
 
-/// A pin: two queries. The calls that the queries select are matched with each other.
+/// A pin: two queries, one for each side. The calls that the two queries select are matched with each other in order.
 ///
 /// ```
 /// use tracetree::diff::Pin;
@@ -35,7 +35,7 @@ impl Pin {
         Pin { queries: PerSide::new(baseline, candidate) }
     }
 
-    /// The pairs of calls, in preorder of the baseline.
+    /// The pairs of calls that the pin matches, in baseline preorder.
     ///
     /// # Errors
     /// Fails if a query selects no call, or if the two queries select different numbers of calls.
@@ -55,7 +55,7 @@ impl Pin {
     }
 }
 
-/// Drops calls that are below another call in the list.
+/// Drops each call that is below another call in the list.
 fn outermost(tree: &CallTree, calls: Vec<CallId>) -> Vec<CallId> {
     let mut kept: Vec<CallId> = Vec::new();
     for call in calls {
@@ -90,7 +90,7 @@ impl FromStr for Pin {
     }
 }
 
-/// The pairs of calls that the pins match. Fails if two pins match the same call with different calls.
+/// The pairs of calls that the pins match. Fails if two pins match one call with two different calls.
 pub(super) fn resolve(pins: &[Pin], trees: PerSide<&CallTree>) -> Result<Vec<(CallId, CallId)>> {
     let mut all: Vec<(CallId, CallId)> = Vec::new();
     for pin in pins {
@@ -139,8 +139,8 @@ impl TraceDiff {
         Ok(())
     }
 
-    /// The pairs of pinned calls, with the two sides in alignment order. Empty if a pin is invalid;
-    /// [`TraceDiff::check_pins`] reports invalid pins.
+    /// The pairs of pinned calls. In each pair, the call in the alignment's first tree comes first. Empty if a pin is
+    /// invalid; [`TraceDiff::check_pins`] reports invalid pins.
     pub(super) fn pinned(pins: &[Pin], trees: PerSide<&CallTree>) -> Vec<(u32, u32)> {
         let calls = resolve(pins, trees).unwrap_or_default();
         let is_in_order = calls.is_empty() || order::in_order(trees);

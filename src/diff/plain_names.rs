@@ -1,4 +1,4 @@
-//! Computes each plain name only once. A plain name is the name of a call without anything that may differ between two
+//! Computes and caches plain names. A plain name is the name of a call without anything that may differ between two
 //! runs of the same code.
 
 use super::{NONE, keys};
@@ -14,8 +14,8 @@ pub(super) struct PlainNames(OnceLock<Names>);
 #[derive(Debug, Clone, Default)]
 struct Names {
     names: Vec<Box<str>>,
-    /// The positions of the plain names in the list, by kind of call and string id. The entry is `NONE` if no call of
-    /// the kind has that name.
+    /// For each kind of call and each string id, the position of the plain name in `names`; `NONE` if no call of this
+    /// kind has this name.
     of_kinds: [Vec<u32>; 6],
 }
 

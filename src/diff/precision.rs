@@ -10,15 +10,15 @@ use crate::trace::{Arguments, Trace};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
-/// Determines whether the traces differ in precision. The number of argument records that both traces contain is
-/// counted twice: with floating-point types, and without them. The traces differ in precision if the second number is
-/// larger by more than 1 / `GAIN`.
+/// Threshold for a difference in precision. The argument records that both traces contain are counted twice: once with
+/// their floating-point types, and once without. The traces differ in precision if the second count exceeds the first
+/// by more than 1 / `GAIN`.
 const GAIN: usize = 8;
 
 /// The floating-point types, as PyTorch records them.
 const FLOATS: [&str; 4] = ["float", "double", "c10::BFloat16", "c10::Half"];
 
-/// Whether the ops of two traces have the same shapes but different floating-point types.
+/// Whether many ops in the two traces have the same shapes but different floating-point types.
 pub(super) fn differs(traces: PerSide<&Trace>) -> bool {
     let shared = |any_float: bool| {
         let records = |trace: &Trace| -> FxHashSet<u64> {

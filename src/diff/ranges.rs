@@ -20,8 +20,8 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Minimum similarity of two ranges that count as the same range, in thousandths: the number of
-/// matched calls in both ranges, divided by the number of matched calls in at least one of the two.
+/// Two ranges count as the same range if their similarity is at least this many thousandths. The similarity is the
+/// number of matched calls in both ranges, divided by the number of matched calls in at least one of them.
 const SHARED: usize = 500;
 
 /// For each side, in preorder: the ranges whose names do not occur on the opposite side.
@@ -46,6 +46,7 @@ pub(super) fn one_sided(
 }
 
 /// Whether a call is a range: an op that contains other ops or frames and has neither arguments nor a namespace.
+/// Backward nodes and compiled regions are not ranges.
 fn is_range(tree: &CallTree, outline: &Outline<'_>, call: u32) -> bool {
     let name = tree.name(CallId(call));
     let is_node =
@@ -117,8 +118,7 @@ pub(super) fn pair(
     }
 }
 
-/// The matched calls directly inside ranges, each with the positions of its enclosing ranges,
-/// innermost first.
+/// For each matched call directly inside a range, the positions of the ranges that enclose the call, innermost first.
 fn ranges_around(
     tree: &CallTree,
     ranges: &[u32],

@@ -8,9 +8,10 @@
 //! trace2   linear(addmm)                                    linear(addmm)
 //! ```
 //!
-//! Captured calls are also hidden if the opposite side replays graphs whose captures are unknown. Kernels may name the
-//! program parts to which they belong; these parts are hidden if no kernel on the opposite side names a program part.
-//! The kernels of both replays are then aligned as if no captures or program parts were known.
+//! Captured calls are also hidden if the opposite side replays graphs whose captures are unknown. The arguments of a
+//! kernel may name the part of the program that the kernel belongs to; such parts are hidden if no kernel on the
+//! opposite side names a program part. The kernels of both replays are then aligned as if no captures or program parts
+//! were known.
 //!
 //! The merged tree still contains the hidden calls: they are unmatched calls that enclose matched pairs.
 
@@ -59,18 +60,19 @@ impl Optional {
     }
 }
 
-/// The optional kinds of calls that a thread contains, indexed by [`Optional`].
+/// Which optional kinds of calls a thread contains, and which it could contain. Both arrays are indexed by
+/// [`Optional`].
 #[derive(Debug, Clone, Copy, Default)]
 struct Recorded {
-    /// Whether the thread contains a call of this kind.
+    /// For each kind, whether the thread contains a call of this kind.
     has: [bool; Optional::ALL.len()],
-    /// Whether calls of this kind on the opposite side may have counterparts in this thread.
+    /// For each kind, whether calls of this kind on the opposite side may have counterparts in this thread.
     can_have: [bool; Optional::ALL.len()],
 }
 
-/// In each matched thread, hides the kinds of calls that do not occur in the thread's counterpart. In unmatched
-/// threads, hides the kinds of calls that do not occur anywhere in the opposite trace. Also hides the calls in
-/// `left_out`, and ranges whose names do not occur in the opposite trace.
+/// In each matched thread, hides the kinds of calls that cannot have counterparts in the matching thread. In unmatched
+/// threads, hides the kinds of calls that cannot have counterparts anywhere in the opposite trace. Also hides the calls
+/// in `left_out`, and ranges whose names do not occur in the opposite trace.
 pub(super) fn without_one_sided<'a>(
     trees: PerSide<&CallTree>,
     outlines: PerSide<Outline<'a>>,
@@ -135,8 +137,8 @@ fn of_calls(tree: &CallTree, calls: std::ops::Range<u32>) -> Recorded {
         }
         launches_graphs = launches_graphs || tree.is_graph_launch(CallId(call));
     }
-    // Captured calls can match calls that ran eagerly. Captured calls cannot have counterparts in a
-    // thread that launches graphs but contains no captured calls.
+    // Captured calls can match calls that ran eagerly. But if a thread launches graphs and contains no captured calls,
+    // the captures are unknown, so captured calls cannot have counterparts in this thread.
     recorded.can_have = recorded.has;
     recorded.can_have[Optional::Captured as usize] |= !launches_graphs;
     recorded

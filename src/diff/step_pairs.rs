@@ -28,7 +28,7 @@ const CELLS: usize = 1 << 20;
 /// recordings of the same step are never exactly identical.
 const PARTS: usize = 20;
 
-/// Similarity of two steps that make the same calls.
+/// Similarity of two steps that make exactly the same calls; higher than that of any other two steps.
 const EQUAL: usize = PARTS + 1;
 
 /// The pairs of compared steps, in order.
@@ -196,7 +196,7 @@ fn nearness(one: BatchOf, two: BatchOf) -> usize {
     requests.midpoint(tokens)
 }
 
-/// Whether each step is in one of the pairs, by side and step.
+/// For each step on each side, whether the step is in one of the pairs.
 pub(super) fn compared(
     programs: PerSide<&Program>,
     pairs: &[(StepId, StepId)],
@@ -248,7 +248,7 @@ struct Worth {
 }
 
 impl Worth {
-    /// The evidence from the tokens and numbers of two steps; `None` for steps in different phases.
+    /// The evidence from the token counts and step numbers of two steps; `None` if the steps are in different phases.
     fn of_spans(steps: PerSide<&Steps>, a: usize, b: usize) -> Option<Worth> {
         let (one, two): (&StepSpan, &StepSpan) =
             (&steps.baseline.spans()[a], &steps.candidate.spans()[b]);
@@ -294,7 +294,7 @@ impl Contents {
         Contents { kinds, bags, known: FxHashMap::default() }
     }
 
-    /// The similarity of two steps, from 0 to [`PARTS`], or [`EQUAL`].
+    /// The similarity of two steps: from 0 to [`PARTS`], or [`EQUAL`] if they make the same calls.
     fn likeness(&mut self, a: usize, b: usize) -> usize {
         let kinds = (self.kinds.baseline[a], self.kinds.candidate[b]);
         if kinds.0 == kinds.1 {
@@ -320,7 +320,7 @@ fn likeness(one: &[Token], two: &[Token]) -> usize {
     }
 }
 
-/// Matches steps by position if their phases agree.
+/// Matches steps at the same position if they are in the same phase.
 fn in_order(steps: PerSide<&Steps>) -> StepPairs {
     let ids = (0..steps.baseline.len().min(steps.candidate.len()) as u32).map(StepId);
     let of_one_phase = ids.filter(|id| Worth::of_spans(steps, id.index(), id.index()).is_some());

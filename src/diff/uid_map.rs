@@ -5,12 +5,12 @@ use crate::side::Side;
 use crate::trace::{EventId, Uid};
 use crate::tree::CallId;
 
-/// A line of the uid map.
+/// A line of the uid map: an event and its counterpart, or an event without a counterpart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UidPair {
-    /// Position in the baseline's `traceEvents`.
+    /// Position of the event in the baseline's `traceEvents`; `None` if only the candidate has the event.
     pub baseline: Option<Uid>,
-    /// Position in the candidate's `traceEvents`.
+    /// Position of the event in the candidate's `traceEvents`; `None` if only the baseline has the event.
     pub candidate: Option<Uid>,
     /// How the two events relate to each other.
     pub relation: Relation,
@@ -33,7 +33,7 @@ impl TraceDiff {
             .chain(alone.map(pair(Side::Candidate)))
     }
 
-    /// The calls on one side that are events, in file order. This order is also the order of the uids.
+    /// All calls on one side that are events in the trace file, sorted by uid, which is their order in the file.
     fn calls_by_uid(&self, side: Side) -> impl Iterator<Item = CallId> + '_ {
         let tree = self.tree(side);
         tree.trace().events().filter_map(|event| tree.call_of(event))

@@ -1,8 +1,8 @@
 //! Defines all weights and limits that the alignment uses, and explains their values.
 //!
-//! The similarity of two siblings is measured in [`TOKEN`]s. Scores are only compared with each other, so their unit
-//! does not matter. [`EXACT`] is several tokens; all other weights are fractions of a token. These fractions are either
-//! bonuses that only break ties, or reduced scores per shared token.
+//! The score of two siblings measures their similarity. Its unit is [`TOKEN`], the score of one shared token; scores
+//! are only compared with each other, so the value of the unit does not matter. [`EXACT`] is worth several tokens. All
+//! other scores of siblings are fractions of a token: bonuses that only break ties, or reduced scores per shared token.
 
 /// Score of one token that two siblings share. The value is a power of two, so it can be divided
 /// into the fractions below.
@@ -13,10 +13,12 @@ pub(super) const EXACT: i64 = 3 * TOKEN;
 /// Score for identical arguments, in addition to the score of the shared argument token. The value is half a token,
 /// because one additional shared nested call is better evidence than identical arguments.
 pub(super) const ARGUMENTS: i64 = TOKEN / 2;
-/// Score for identical exact names, such as `nn.Module: Linear_3`. The value only breaks ties.
+/// Score for names that are identical including their instance numbers, such as `nn.Module: Linear_3`. The value only
+/// breaks ties.
 pub(super) const NAME: i64 = TOKEN / 16;
-/// Score per shared token for two calls that belong in the same gap but cannot match as siblings. Examples are a call
-/// and its wrapper, or a call and its renamed version. The value is lower than the score per token of any match.
+/// Score per shared token for two calls that cannot match as siblings but should end up in the same gap between
+/// matches. Examples are a call and its wrapper, or a call and its renamed version. The value is lower than the score
+/// per token of any match.
 pub(super) const AFFINITY: i64 = TOKEN / 4;
 /// Score of one token that a call shares with a call of the same name inside a wrapper. The two
 /// calls will be matched later, one level deeper, so the value is nearly as high as for a match
@@ -26,13 +28,14 @@ pub(super) const WRAPPED: i64 = TOKEN * 7 / 8;
 pub(super) const LAYER: i64 = 16;
 /// Minimum number of layers in a run of layers.
 pub(super) const LAYERS: usize = 3;
-/// Minimum number of different calls that must occur once per layer to show layers in a list without frames.
+/// In a list without frames, layers are detected only if at least this many different calls occur once per layer.
 pub(super) const FEWEST_MARKS: usize = 4;
-/// Generated code may replace layers only if it has at least one token for every `FUSED` tokens of the layers.
+/// Generated code on the opposite side may have replaced extra layers only if that side has more than one additional
+/// token of generated code for every `FUSED` tokens of the layers.
 pub(super) const FUSED: u64 = 16;
-/// Maximum number of pairs of layers without frames that are compared in two lists.
+/// In two lists without frames, layers are compared only if there are at most this many pairs of layers.
 pub(super) const BARE_LAYER_CELLS: usize = 1 << 18;
-/// Maximum number of pairs of layers that are compared for one run of layers.
+/// In a run of layers, the layers are compared only if there are at most this many pairs of layers.
 pub(super) const LAYER_CELLS: usize = 1 << 14;
 /// Score for matching two runtime calls without GPU work. Runtime calls without GPU work vary from run to run, so the
 /// score is only a fraction of a token.
@@ -49,61 +52,63 @@ pub(super) const WRAPPERS: usize = 16;
 pub(super) const FOREIGN: u32 = 64;
 /// Every pair of threads is compared if there are at most this many pairs: 512 by 512.
 pub(super) const THREAD_PAIRS: usize = 1 << 18;
-/// If there are more than [`THREAD_PAIRS`] pairs, each thread is compared with this many threads before and after its
-/// position.
+/// If there are more than [`THREAD_PAIRS`] pairs, each thread is compared only with likely counterparts: this many
+/// threads before and after its own position, and the threads that [`THREADS_LIKE`] allows.
 pub(super) const THREADS_BESIDE: usize = 4;
-/// If there are more than [`THREAD_PAIRS`] pairs, each thread is compared with this many threads that share its rarest
-/// tokens.
+/// If there are more than [`THREAD_PAIRS`] pairs, each thread is also compared with at most this many threads that
+/// share its rarest tokens.
 pub(super) const THREADS_LIKE: usize = 24;
-/// Limits the search for counterparts of the calls on unmatched threads. The search visits at most `RESCUED` times as
-/// many calls as both traces contain together.
+/// The search for counterparts of the calls on unmatched threads visits at most `RESCUED` times as many calls as both
+/// traces contain together.
 pub(super) const RESCUED: usize = 16;
 
-/// Minimum number of letters in a word that can relate two names. The limit excludes common words such as `copy` and
-/// `view` but not `convolution` and `attention`.
+/// A word that two names share shows that the names are related only if it has at least this many letters. The limit
+/// excludes common words such as `copy` and `view` but not `convolution` and `attention`.
 pub(super) const TELLING_WORD: usize = 5;
 /// If at most this many distinct names in one trace contain a word, the word alone is enough evidence that two names
 /// are related. The limit allows for an op with a handful of variants, each of which may have a backward op. If twice
 /// as many names contain a word, the word counts half as much.
 pub(super) const TELLING_NAMES: u32 = 8;
-/// Maximum factor by which two variants of one op may differ in their numbers of evidence tokens. In addition, the
-/// larger variant may have [`SMALL`] more tokens. Some libraries use sixteen kernels where others use a single kernel;
-/// no library uses a hundred.
+/// Two calls can be variants of one op only if the larger has at most `RATIO` times as many evidence tokens as the
+/// smaller, plus [`SMALL`]. Some libraries use sixteen kernels where others use a single kernel; no library uses a
+/// hundred.
 pub(super) const RATIO: u32 = 16;
-/// The larger of two variants may have this many evidence tokens more than [`RATIO`] times the tokens of the smaller
-/// variant. The value corresponds to a handful of launches.
+/// Number of evidence tokens that the larger of two variants may have in addition to [`RATIO`] times the tokens of the
+/// smaller variant. The value corresponds to a handful of launches.
 pub(super) const SMALL: u32 = 32;
-/// Number of tokens that identical arguments add to the value of a rename. Identical arguments count as only one shared
-/// token, but are less likely to agree by chance than other tokens.
+/// Bonus for identical arguments when a rename is scored, in tokens. Identical arguments are only one shared token, but
+/// they are less likely than other tokens to agree by chance.
 pub(super) const RENAME_BONUS: u32 = 2;
 /// Score that related names or identical arguments add to the evidence for a rename. One shared token scores 8, so the
 /// value corresponds to one and a half tokens.
 pub(super) const AKIN: i64 = 12;
-/// Maximum number of possible renames that are considered before a call is expanded.
+/// Before a call is expanded, at most this many calls on the opposite side are considered as its renamed version.
 pub(super) const PARTNERS: usize = 64;
 
-/// A different thread may align a piece of pending work only if the piece has at least this many calls.
-/// According to `docs/development/measurements.md`, a piece of this size takes a quarter of a millisecond if
-/// both sides are identical, and three milliseconds if every name differs.
+/// Pending alignment work is divided among threads in pieces of at least this many calls; only the last piece may be
+/// smaller. Aligning a piece of this size takes a quarter of a millisecond if both sides are identical, and three
+/// milliseconds if every name differs.
 pub(super) const PIECE: u32 = 1 << 11;
 
 /// Two lists are aligned exactly if their score table has at most this many cells: 256 by 256, which takes less than a
 /// millisecond.
 pub(super) const EXACT_CELLS: usize = 1 << 16;
-/// A table is used to find the exact plain path of longer lists. This is the maximum size of the table, in words of 64
-/// cells. The limit corresponds to two lists of 8,000 elements, which take 8 MB and a few milliseconds.
+/// For longer lists, a table is used to find the exact plain path, which is a longest common subsequence of equal
+/// tokens. This is the maximum size of the table, in words of 64 cells. The limit corresponds to two lists of 8,000
+/// elements, which take 8 MB and a few milliseconds.
 pub(super) const LCS_WORDS: usize = 1 << 20;
-/// If the table would exceed [`LCS_WORDS`], the exact plain path is still found if the lists have at most
-/// this many matches per element.
+/// If the table would exceed [`LCS_WORDS`], the exact plain path is still found if the lists contain, on average, at
+/// most this many matches per element.
 pub(super) const LCS_MATCHES: usize = 8;
-/// An unequal block is searched completely if it has at most this many cells. A larger block is
-/// only searched along its diagonal.
+/// A block between two runs of equal tokens is searched completely if it has at most this many cells. A larger block is
+/// searched only along its diagonal.
 pub(super) const BLOCK_CELLS: usize = 1 << 20;
-/// Half the width of a corridor with more than [`WIDE_CELLS`] cells. A corridor is the part of the
-/// score table that is searched.
+/// Half the usual width of a corridor, which is the part of the score table that is searched. A corridor is wider if it
+/// then has at most [`WIDE_CELLS`] cells, and narrower if it would otherwise exceed [`MOST_CELLS`].
 pub(super) const HALF_WIDTH: usize = 32;
-/// A corridor is widened up to about this many cells. If nearly everything is renamed in a run of similar layers, the
-/// plain path may be off by one layer. A wide corridor therefore includes several layers on both sides of the path.
+/// A corridor is widened until it has about this many cells. If nearly everything is renamed in a run of similar
+/// layers, the plain path may be off by one layer. A wide corridor therefore includes several layers on both sides of
+/// the path.
 pub(super) const WIDE_CELLS: usize = 1 << 18;
 /// Half the width of the widest corridor.
 pub(super) const HALF_WIDEST: usize = 128;
@@ -112,12 +117,11 @@ pub(super) const MOST_CELLS: usize = 1 << 23;
 /// Half the width of the narrowest corridor.
 pub(super) const HALF_NARROWEST: usize = 4;
 
-/// Holes are compared with each other only if an alignment has at most this many holes. If there are more holes, some
-/// of them are identical by chance.
+/// A hole is a gap between matches that exists on only one side. Holes are compared with each other only if an
+/// alignment has at most this many, because among more holes, some are identical by chance.
 pub(super) const HOLES: usize = 64;
-/// A hole can match the beginning or the end of a longer hole only if it has at least this many elements. The
-/// longer hole may be at most twice as long. In smaller holes, the first and last elements may agree by
-/// chance.
+/// A [hole](HOLES) can match the beginning or the end of a longer hole only if it has at least this many elements and
+/// the longer hole is at most twice as long. In smaller holes, the first and last elements may agree by chance.
 pub(super) const LEAST_PART: usize = 3;
 /// Only the nearest possible counterparts of a moved call are considered: this many before the moved call's position on
 /// the opposite side, and as many after it. There are rarely more similar calls this close together.
@@ -133,19 +137,19 @@ pub(super) const MUCH_NEARER: usize = 4;
 /// If [`MUCH_NEARER`] allows a swap, the number of moved calls may grow by at most this factor. Without this limit, a
 /// single moved layer might be reported as swaps of all other layers with their neighbors.
 pub(super) const MANY_MORE: usize = 3;
-/// Unmatched calls may be wrappers. To find out, at most this many calls inside the unmatched calls of one side are
-/// examined.
+/// An unmatched call may wrap calls that the opposite side makes without the wrapper. To detect such wrappers, at most
+/// this many calls inside the unmatched calls of each side are examined.
 pub(super) const LOOKED_INTO: usize = 1 << 14;
 /// Maximum distance in preorder between two calls that count as swapped neighbors: about one op.
 pub(super) const BESIDE: u32 = 48;
 /// Maximum distance in siblings between two calls that count as swapped neighbors. The size of the
 /// calls does not matter.
 pub(super) const SIBLINGS_BESIDE: usize = 2;
-/// Minimum number of siblings required to treat a gap as crowded. Calls move only between crowded gaps of
-/// similar size.
+/// A gap between matches is crowded if at least this many unmatched siblings are in it on one side. If any gap is
+/// crowded, calls move only between gaps of similar size (see [`PART_OF_CROWD`]).
 pub(super) const CROWD: usize = 12;
-/// A call can move into or out of a crowded gap only if the numbers of siblings in the two gaps differ by at most this
-/// factor.
+/// If any gap is crowded, a call can move from one gap to another only if the numbers of siblings in the two gaps
+/// differ by at most this factor.
 pub(super) const PART_OF_CROWD: usize = 3;
 /// Maximum distance in preorder between two calls that count as near each other: about one layer.
 pub(super) const NEAR: u32 = 512;
@@ -161,13 +165,13 @@ pub(super) const UNMISTAKABLE: u32 = 128;
 /// Minimum number of siblings in a run that may be matched at any distance: about half of a layer. Shorter runs are often
 /// equal by chance.
 pub(super) const MOVED_RUN: usize = 12;
-/// A run of siblings may be the former contents of a missing wrapper only if it has at least this
-/// many siblings.
+/// A run of siblings may be the former contents of a missing wrapper only if it has at least this many siblings. A
+/// layer in a list without frames must have at least this many calls, too.
 pub(super) const LEAST_RUN: usize = 8;
-/// The search for the calls that regions replaced covers at most this many cells: 3,000 by 3,000 siblings.
+/// The search for the calls that regions replaced is skipped if it would cover more than this many cells: about 3,000
+/// by 3,000 siblings.
 pub(super) const COLUMN_CELLS: usize = 1 << 23;
-/// The search for the calls that regions replaced tries at most this many runs.
+/// The search for the calls that regions replaced is skipped if it would try more than this many runs of calls.
 pub(super) const COLUMN_STEPS: usize = 1 << 24;
-/// Maximum number of sibling runs that are examined in each list. Each of these runs may be the
-/// former contents of a missing wrapper.
+/// In each list of siblings, at most this many runs are examined as the possible former contents of a missing wrapper.
 pub(super) const RUNS: usize = 64;

@@ -3,9 +3,10 @@
 //!
 //! Column names follow one scheme (quantity, side, unit, as in `kernel_time_baseline_us`), even where TraceLens uses a
 //! different scheme; see [`column_name`]. Cells keep their types. Whole numbers are 64-bit integers, and times and
-//! other numbers are doubles in the column's unit. Strings from a small set are dictionary-encoded, and other strings
-//! are UTF-8. Columns that contain several names are lists. Undefined values, unknown values and empty strings are
-//! null. The metadata of each field contains the meaning, the unit and the CSV title of the column.
+//! other numbers are doubles in the column's unit. Columns whose strings come from a small set are dictionary-encoded,
+//! and all other strings are plain UTF-8. A column whose cells contain several names each is a column of lists.
+//! Undefined values, unknown values and empty strings are null. The metadata of each field contains the meaning, the
+//! unit and the CSV title of the column.
 
 use crate::side::Side;
 use crate::tables::{Cell, ColumnInfo, ColumnType, RowSink, Table};

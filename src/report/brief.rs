@@ -60,7 +60,7 @@ fn text(report: &Report, most: usize) -> String {
     brief.line("changes", &changes.len().to_string());
     for (line, at) in narrative.certain.lines.iter().take(most).zip(1..) {
         let Some(change) = line.number.map(|number| &changes[number]) else {
-            // The last effect in the list is the interaction between all changes.
+            // A line without a number is the joint effect of several changes; it comes last.
             brief.line("together_ms", &cost(line));
             continue;
         };
@@ -116,7 +116,7 @@ fn side_key(side: Side) -> &'static str {
     }
 }
 
-/// A value in one line, shortened to `longest` characters.
+/// Puts a value on one line and shortens it to `longest` characters.
 pub fn short(text: &str, longest: usize) -> String {
     shorten(&one_line(text), longest).into_owned()
 }

@@ -46,8 +46,8 @@ fn push_millis(text: &mut String, time: Nanos) {
     push_fixed(text, time.0 < 0, time.0.unsigned_abs(), 6);
 }
 
-/// Appends the string that `{number:.decimals$}` would produce. Integer arithmetic is used unless it could round
-/// differently: exact formatting takes ten times as long, and a report contains a million decimal numbers.
+/// Appends the string that `{number:.decimals$}` would produce. Integer arithmetic is used wherever it is sure to round
+/// the same way, because the exact formatting takes ten times as long and a report contains a million decimal numbers.
 fn push_decimal(text: &mut String, number: f64, decimals: usize) {
     /// Scaled numbers below this limit have a rounding error of less than [`MIDDLE`].
     const LARGEST: f64 = (1_u64 << 40) as f64;

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 /// Size of the output buffer in bytes.
 const BUFFER: usize = 1 << 16;
-/// Approximate size limit for the cache of quoted strings, in bytes.
+/// When the cache of quoted strings exceeds this size in bytes, it is cleared.
 const MOST_KNOWN: usize = 1 << 19;
 const IN_MEMORY: &str = "writing to memory cannot fail";
 
@@ -23,15 +23,15 @@ const IN_MEMORY: &str = "writing to memory cannot fail";
 pub enum CsvTexts {
     /// Strings are written verbatim, as in the trace.
     AsTheyAre,
-    /// Strings are changed so that a file that contains them can safely be opened in a spreadsheet or printed. A
-    /// leading `'` is added to strings that a spreadsheet would treat as a formula: strings that start with `=`, `+`,
-    /// `-` or `@` and are not numbers. Control characters are escaped.
+    /// Strings are made safe for opening the file in a spreadsheet and for printing it in a terminal. A leading `'` is
+    /// added to strings that a spreadsheet would treat as a formula: strings that start with `=`, `+`, `-` or `@` and
+    /// are not numbers. Control characters are escaped.
     #[default]
     ForSpreadsheets,
 }
 
 impl CsvTexts {
-    /// The content of a cell before it is quoted.
+    /// Returns the content of a cell, before quotes are added.
     fn cell(self, text: &str) -> Cow<'_, str> {
         match self {
             CsvTexts::AsTheyAre => Cow::Borrowed(text),
@@ -136,7 +136,7 @@ impl Quoted {
         Quoted { texts, known, numbers, last: vec![0; columns], size: 0 }
     }
 
-    /// Appends a column's string to the line, quoted where needed.
+    /// Appends the string of a cell to the line, quoted where needed.
     #[inline]
     fn push(&mut self, column: usize, text: &str, line: &mut String) {
         let last = self.known.get(self.last[column]);

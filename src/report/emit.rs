@@ -117,8 +117,7 @@ impl fmt::Display for TableFormat {
     }
 }
 
-/// Whether a report may overwrite files that tracetree did not write. Such files can have the same names as the
-/// report's files.
+/// Whether a report may overwrite files that have the names of report files but were not written by tracetree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[doc(hidden)]
 pub enum Existing {
@@ -150,8 +149,8 @@ pub struct ReportOptions {
     pub csv_texts: CsvTexts,
     /// Whether to overwrite existing files that tracetree did not write.
     pub existing: Existing,
-    /// The staging folders that are being written. If you keep a clone of this list, you can remove the folders when
-    /// the process is interrupted.
+    /// The staging folders that are currently being written. Keep a clone of this list if you want to remove the
+    /// folders when the process is interrupted.
     pub unfinished: Unfinished,
 }
 

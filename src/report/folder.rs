@@ -121,8 +121,7 @@ pub(super) fn check_target(
 }
 
 enum Earlier {
-    /// The folder contains no report. Files in the folder that have the name of a report file were not written by
-    /// tracetree.
+    /// The folder contains no report. If a file in it has the name of a report file, tracetree did not write that file.
     Nothing,
     /// The folder contains a report with a manifest that lists its files.
     Listed(Manifest),
@@ -173,7 +172,7 @@ impl Earlier {
     }
 }
 
-/// Whether the path exists, possibly as a dangling link.
+/// Whether anything exists at the path, even if it is a dangling link.
 fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }

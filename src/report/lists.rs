@@ -17,7 +17,8 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-/// The columns with the baseline time, the candidate time and the difference, in a list that compares times.
+/// In a list that compares times, the positions of the columns with the baseline time, the candidate time and the
+/// difference.
 const TIMES: [usize; 3] = [1, 2, 3];
 
 /// Maximum number of lines in a list.
@@ -48,10 +49,10 @@ pub(super) struct ListLine {
     pub(super) cells: Vec<String>,
     /// The style of the second-to-last cell, which shows a difference: `more`, `less` or `same`.
     pub(super) style: &'static str,
-    /// The times on both sides, if the times are sums over all steps.
+    /// The line's times on both sides if they are sums over all steps, otherwise `None`.
     pub(super) time: Option<PerSide<Nanos>>,
-    /// The times that the last cells show, with one entry per cell. An entry contains the time of each side, or `None`
-    /// for a side without a time.
+    /// The times that the last cells of the line show, one entry for each cell. An entry contains the time of each
+    /// side, or `None` for a side without a time.
     pub(super) pairs: Vec<PerSide<Option<Nanos>>>,
 }
 

@@ -60,8 +60,7 @@ impl Manifest {
         Manifest { tracetree_version: env!("CARGO_PKG_VERSION").to_owned(), state, files }
     }
 
-    /// Reads the manifest in a folder; returns `None` if the folder has no manifest or tracetree did not write the
-    /// manifest.
+    /// Reads the manifest in a folder; returns `None` if the folder has no manifest that tracetree wrote.
     pub(super) fn read(folder: &Path) -> Option<Manifest> {
         let text = fs::read(folder.join(MANIFEST)).ok()?;
         let manifest: Manifest = serde_json::from_slice(&text).ok()?;

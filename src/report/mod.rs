@@ -98,7 +98,8 @@ impl ReportFile {
         }
     }
 
-    /// Whether the file shows causes, effects by replay, or fusions. Some causes are derived from fusions.
+    /// Whether the file shows causes, effects by replay, or fusions. Such a file is written after these results are
+    /// computed. Fusions belong to them because some causes are derived from fusions.
     fn tells_causes(&self) -> bool {
         match self {
             ReportFile::Table(kind, _) => matches!(

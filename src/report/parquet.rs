@@ -131,7 +131,7 @@ impl ParquetColumn {
 }
 
 impl ParquetFile {
-    /// Reads a Parquet file from memory. Columns whose type does not occur in tables are skipped.
+    /// Reads a Parquet file from memory. Columns of a type that tracetree's tables never use are skipped.
     ///
     /// # Errors
     /// Fails if the bytes are not a complete, intact Parquet file; the error contains the reason.
@@ -179,7 +179,7 @@ impl ParquetColumn {
     fn append(&mut self, more: ParquetColumn) {
         match (self, more) {
             (ParquetColumn::Texts(texts, rows), ParquetColumn::Texts(more, places)) => {
-                // Each batch has its own dictionary.
+                // Each batch has its own dictionary, so its indices are shifted past the strings of earlier batches.
                 let before = texts.len() as u32;
                 texts.extend(more);
                 rows.extend(places.into_iter().map(|at| at.map(|at| at + before)));
@@ -187,7 +187,7 @@ impl ParquetColumn {
             (ParquetColumn::Whole(rows), ParquetColumn::Whole(more)) => rows.extend(more),
             (ParquetColumn::Number(rows), ParquetColumn::Number(more)) => rows.extend(more),
             (ParquetColumn::Flag(rows), ParquetColumn::Flag(more)) => rows.extend(more),
-            // A column has the same type in all batches.
+            // This cannot happen: a column has the same type in all batches.
             (_, _) => {}
         }
     }

@@ -76,7 +76,8 @@ fn parse(cells: &[String]) -> Option<UidPair> {
     })
 }
 
-/// Parses the confidence of a match; returns `None` if the cells are malformed.
+/// Parses the confidence of a match: `Some(None)` for an event without a counterpart, `None` if the
+/// cells are malformed.
 fn read_confidence(confidence: &str, group: &str) -> Option<Option<Confidence>> {
     if confidence.is_empty() {
         return Some(None);

@@ -30,7 +30,8 @@ impl Shared {
         }
     }
 
-    /// The time unit that suits the totals.
+    /// The time unit of the report: milliseconds if a total is at least one millisecond, otherwise
+    /// microseconds.
     pub(super) fn unit(&self) -> Unit {
         Unit::fitting(self.analysis.account().totals.map(|totals| totals.time))
     }

@@ -148,7 +148,7 @@ impl Staging {
 
 type Rename<'r> = dyn FnMut(&Path, &Path) -> io::Result<()> + 'r;
 
-/// Renames that can be undone.
+/// The renames made so far, so that they can be undone.
 struct Moves<'m, 'r> {
     rename: &'m mut Rename<'r>,
     done: Vec<(PathBuf, PathBuf)>,
@@ -295,7 +295,7 @@ mod tests {
             let home = tempdir().expect("a folder");
             let staging = two_generations(home.path());
             let is_done = swap(&staging, home.path(), stop..usize::MAX);
-            // A process that is killed does not clean up.
+            // A killed process does not clean up, so the destructor must not run.
             std::mem::forget(staging);
             match check_whole(home.path()) {
                 Ok(()) => assert_eq!(generation(home.path()), if is_done { "new" } else { "old" }),

@@ -1,4 +1,5 @@
-//! Compares two snapshots: the live memory on both sides, by stack, at the peak and at the end.
+//! Compares two snapshots: the live memory on both sides at the peak and at the end, by the call stack that allocated
+//! it.
 
 use super::read::{DeviceSnapshot, LiveStacks, Snapshot, StackFigures};
 use crate::order::Order as _;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[doc(hidden)]
 pub enum Moment {
-    /// The moment at which each side reaches its peak.
+    /// The peak: on each side, the moment at which that side's live memory is largest.
     Peak,
     /// The end of the snapshot's history.
     End,
@@ -43,7 +44,7 @@ pub struct SnapshotDiff {
     pub sides: PerSide<Snapshot>,
 }
 
-/// The live memory of one stack on both sides.
+/// The live memory on both sides that one call stack allocated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct StackRow {
@@ -58,7 +59,7 @@ pub struct StackRow {
 }
 
 impl StackRow {
-    /// Live bytes, candidate − baseline.
+    /// Difference in live bytes, candidate − baseline.
     pub fn difference(&self) -> i64 {
         self.figures.candidate.bytes.saturating_sub(self.figures.baseline.bytes)
     }
@@ -78,8 +79,8 @@ impl SnapshotDiff {
         devices.copied().collect()
     }
 
-    /// The live memory by device, moment and stack. For each device and moment, the largest difference comes
-    /// first; rows with the same difference are sorted by descending bytes.
+    /// The live memory by device, moment and allocating call stack. For each device and moment, the largest difference
+    /// comes first; rows with the same difference are sorted by descending bytes.
     pub fn rows(&self) -> Vec<StackRow> {
         let mut rows = Vec::new();
         for device in self.devices() {

@@ -36,7 +36,7 @@ pub(super) struct Refused {
 
 type Result<T> = std::result::Result<T, Refused>;
 
-/// Maximum number of keys to search in a dictionary; the dictionaries in snapshots have about ten keys.
+/// At most this many keys of a dictionary are searched; the dictionaries in snapshots have about ten keys.
 const KEYS: usize = 64;
 
 impl Values {

@@ -13,9 +13,9 @@ use std::sync::Arc;
 /// Maximum size of an unpacked snapshot, in bytes.
 const MOST: u64 = 1 << 30;
 
-/// The stack for blocks that were allocated before the recording of the history began.
+/// Shown instead of a stack for blocks that were allocated before the recording of the history began.
 pub(super) const BEFORE: &str = "(allocated before the recording)";
-/// The stack for blocks whose stack was not recorded.
+/// Shown instead of a stack for blocks whose stack was not recorded.
 const NO_STACK: &str = "(no stack recorded)";
 
 /// A memory snapshot.
@@ -31,7 +31,7 @@ pub struct Snapshot {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[doc(hidden)]
 pub struct DeviceSnapshot {
-    /// Bytes that the allocator has reserved at the end.
+    /// Bytes that the allocator has reserved at the end of the history.
     pub reserved: i64,
     /// Requested bytes of all blocks in use at the end.
     pub live: i64,
@@ -39,17 +39,18 @@ pub struct DeviceSnapshot {
     pub peak: i64,
     /// Number of recorded allocations.
     pub allocations: u64,
-    /// The memory in use at the peak, by stack.
+    /// The memory in use at the peak, by the call stack that allocated it.
     pub at_peak: LiveStacks,
-    /// The memory in use at the end, by stack.
+    /// The memory in use at the end, by the call stack that allocated it.
     pub at_end: LiveStacks,
 }
 
-/// Live memory by stack. A stack lists the frames, outermost first, in the form `file.py: function`.
+/// Live memory by the call stack that allocated it. A stack lists the frames, outermost first, in the form
+/// `file.py: function`.
 #[doc(hidden)]
 pub type LiveStacks = BTreeMap<Arc<[String]>, StackFigures>;
 
-/// The live memory of one stack.
+/// The live memory that one call stack allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[doc(hidden)]
 pub struct StackFigures {
@@ -114,11 +115,11 @@ struct Reader<'v> {
     /// The number of records that may still be visited. An ordinary file has more bytes than records. Without this
     /// limit, a file that references the same records again and again could keep the reader busy forever.
     budget: usize,
-    /// Cached stack for each list of frames.
+    /// Cache with the stack for each list of frames.
     stacks: FxHashMap<ValueId, Arc<[String]>>,
 }
 
-/// The blocks in use at the end: the requested bytes and the stack, by address.
+/// The blocks in use at the end, by address: the requested bytes and the stack of each block.
 type Active = BTreeMap<i64, (i64, Arc<[String]>)>;
 
 impl Reader<'_> {
@@ -163,7 +164,7 @@ impl Reader<'_> {
         Ok(devices)
     }
 
-    /// The number of events for a device, and the device's blocks.
+    /// Returns the number of a device's events, and the device's blocks with their lifetimes and stacks.
     fn blocks(&mut self, events: Vec<ValueId>, mut in_use: Active) -> Parsed<(usize, Vec<Block>)> {
         let count = events.len();
         let mut blocks: Vec<Block> = Vec::new();
@@ -181,8 +182,8 @@ impl Reader<'_> {
             let bytes = self.int(event, "size").ok_or("contains an event without size")?;
             let known = live.remove(&address);
             if let Some(known) = known {
-                // If an address is allocated again without having been freed, the event that freed it was not
-                // recorded.
+                // The block that was live at this address ends here. If the event is an allocation, the event that
+                // freed the block was not recorded.
                 blocks[known].end = Some(at);
             }
             if is_alloc {
@@ -230,7 +231,7 @@ impl Reader<'_> {
         Ok(stack)
     }
 
-    /// The records in the list under a key.
+    /// The records in the list that a record stores under a key.
     fn list(&mut self, record: ValueId, key: &str) -> Parsed<Vec<ValueId>> {
         let list = self.values.get(record, key);
         let list =

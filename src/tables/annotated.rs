@@ -62,7 +62,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
 }
 
-/// Columns for a time: one per side, and candidate − baseline.
+/// Three columns for a time: one for each side, and candidate − baseline.
 fn time(
     stem: &'static str,
     meaning: &'static str,

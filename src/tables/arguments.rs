@@ -4,7 +4,8 @@ use super::table::{Cell, ColumnType, Columns};
 use crate::side::Side;
 use crate::trace::Argument;
 
-/// A column for each argument and side; `cell` returns the cell for an argument.
+/// One column for each argument and side; `cell` returns the cell for an argument, a row and a
+/// side.
 pub(super) fn columns<C: 'static, R: 'static>(
     cell: impl for<'c> Fn(&'c C, &'c R, Argument, Side) -> Cell<'c> + Send + Sync + Copy + 'static,
 ) -> Columns<C, R> {

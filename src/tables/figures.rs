@@ -12,7 +12,7 @@ const RATE: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
 
 type Of<R> = for<'c> fn(&'c R) -> &'c PerSide<Figures>;
 
-/// Three columns for each quantity: one per side, and candidate − baseline.
+/// Three columns for each quantity: one for each side, and candidate − baseline.
 pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
     Columns::default()
         .word("presence", "which side has work in the row", move |_: &Analysis, r: &R| {

@@ -1,4 +1,4 @@
-//! The `idle` table: the time in which no device ran anything, attributed to the calls that the GPU was waiting
+//! The `idle` table: the time during which no device ran anything, attributed to the calls that the GPU was waiting
 //! for.
 
 use super::runs;

@@ -158,7 +158,7 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
 }
 
-/// Columns for a quantity: one per side, and candidate − baseline.
+/// Three columns for a quantity: one for each side, and candidate − baseline.
 fn figure(
     name: &str,
     kind: (ColumnType, &'static str),
@@ -168,7 +168,7 @@ fn figure(
     both(name, kind, meaning, move |r: &MemoryRow, side| r.figures[side].as_ref().and_then(of))
 }
 
-/// Columns for a quantity in [`MemorySpan`]: one per side, and candidate − baseline.
+/// Three columns for a quantity in [`MemorySpan`]: one for each side, and candidate − baseline.
 fn of_span(
     name: &str,
     kind: (ColumnType, &'static str),
@@ -180,7 +180,7 @@ fn of_span(
     })
 }
 
-/// Columns for a quantity: one per side, and candidate − baseline. The function `of` returns the value for a
+/// Three columns for a quantity: one for each side, and candidate − baseline. The function `of` returns the value for a
 /// row and side.
 pub(super) fn both<R: 'static>(
     name: &str,

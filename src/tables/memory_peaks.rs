@@ -7,7 +7,7 @@ use crate::analysis::memory::{LiveRow, LiveSet, MemorySource};
 use crate::side::Side;
 use std::sync::Arc;
 
-/// A row of the table: the row at index `at` of a live set.
+/// A row of the table, which is given as a live set and the index of one of its rows.
 struct Part {
     set: Arc<LiveSet>,
     at: usize,

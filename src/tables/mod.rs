@@ -1,8 +1,8 @@
 //! Produces the tables of an [`Analysis`]: one file per table, each column with its name, unit, type and
 //! meaning.
 //!
-//! Tables are values ([`Table`]). All tables are treated alike by the code that writes CSV files, the
-//! workbook and the column documentation.
+//! Tables are values ([`Table`]). The code that writes CSV files, the workbook and the column documentation treats all
+//! tables alike.
 
 mod annotated;
 mod arguments;

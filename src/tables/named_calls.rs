@@ -1,4 +1,5 @@
-//! The `ops` and `api_calls` tables: all ops, and all calls into the GPU runtime, by name.
+//! The tables `ops` and `api_calls`: one row per op name, and one row per name of a GPU runtime
+//! call.
 
 use super::table::{ColumnType, Columns, RowsFn, Table};
 use crate::analysis::Analysis;
@@ -16,7 +17,7 @@ pub(super) fn ops(name: &'static str, analysis: Arc<Analysis>) -> Table {
     )
 }
 
-/// The rows of the `ops` table for ops that only one side calls.
+/// The rows of the `ops` table whose ops are called only on the given side.
 #[doc(hidden)]
 pub fn ops_only_on(side: Side, analysis: &Arc<Analysis>) -> Table {
     let rows: RowsFn<Analysis, NamedCalls> = match side {

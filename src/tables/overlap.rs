@@ -53,7 +53,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
 }
 
-/// Columns for a time: one per side, and candidate − baseline.
+/// Creates three columns for one time of the overlap: the time on each side, and the difference
+/// (candidate − baseline).
 fn time(
     stem: &'static str,
     meaning: &'static str,

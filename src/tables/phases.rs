@@ -1,4 +1,4 @@
-//! The `phases` table: the phases found in either trace.
+//! The `phases` table: one row for each phase that occurs in at least one of the two traces.
 
 use super::table::{ColumnType, Columns, Table};
 use super::{figures, runs, verdicts};

@@ -9,7 +9,7 @@ use crate::analysis::kernels::row_category;
 use crate::side::{PerSide, Side};
 use std::sync::Arc;
 
-/// An attribution row, identified by its index, with its efficiency.
+/// The index of an attribution row, and the efficiency of that row on each side.
 struct Position {
     at: usize,
     efficiency: PerSide<Efficiency>,

@@ -1,5 +1,5 @@
-//! Defines the columns that describe the runs, at the end of tables of GPU time. These columns exist only if
-//! both sides have several runs.
+//! Defines the last columns of tables with times, which show how a time varies among the runs. These columns exist only
+//! if both sides have several runs.
 
 use super::table::{ColumnType, Columns};
 use crate::analysis::Analysis;
@@ -9,8 +9,9 @@ use crate::side::Side;
 
 const MICROS: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
 
-/// Columns for the number of runs, the median and the spread; no columns if a side has a single run. The function
-/// `figures` returns the values for a row and side, or `None` if there is nothing to compare.
+/// Columns for the number of runs on each side, and for the median and the spread of a time over these runs. If a side
+/// has a single run, there are no such columns. The function `figures` returns the values for a row and side, or `None`
+/// if there is nothing to compare.
 pub(super) fn columns<R: 'static>(
     analysis: &Analysis,
     figures: fn(&Analysis, &R, Side) -> Option<RunFigures>,
@@ -40,7 +41,8 @@ pub(super) fn columns<R: 'static>(
         )
 }
 
-/// The number of runs, the median and the spread on which a verdict is based.
+/// The statistics that a verdict uses for one side: the number of runs, and the median and the spread of the time over
+/// these runs.
 pub(super) fn of_judgement(judgement: &Judgement, side: Side) -> Option<RunFigures> {
     Some(RunFigures {
         runs: judgement.repeats[side],
@@ -49,13 +51,14 @@ pub(super) fn of_judgement(judgement: &Judgement, side: Side) -> Option<RunFigur
     })
 }
 
-/// The number of runs, the median and the spread for attribution rows, which are identified by their indices.
+/// The number of runs on one side, and the median and the spread of the time that the given attribution rows take in
+/// each run. `rows` contains the indices of the rows.
 pub(super) fn of_rows(analysis: &Analysis, rows: &[usize], side: Side) -> Option<RunFigures> {
     Some(run_figures(analysis, side, &events_of_rows(analysis, rows, side)))
 }
 
-/// Columns that list the time in each run, for tables that people read row by row. If a side has a single
-/// run, there are no such columns.
+/// Columns that list the time in each run, such as `104.000; 130.000`. Only tables that people read row by row have
+/// these columns. If a side has a single run, there are no such columns.
 pub(super) fn each<R: 'static>(
     analysis: &Analysis,
     pattern: &'static str,

@@ -1,4 +1,5 @@
-//! The `same_kernels` table: kernels that both sides run below matched ops, and one row for all other events.
+//! The `same_kernels` table: one row per kernel that both sides run below matched ops, and one row for all other
+//! events.
 
 use super::table::{ColumnType, Columns, Table};
 use super::tallies::{Judged, counts_and_totals, delta_and_ratio, means, presence, runs};
@@ -7,8 +8,8 @@ use crate::analysis::account::Tally;
 use crate::analysis::kernels::{SameKernelRow, SameKernels};
 use std::sync::Arc;
 
-/// Name of the row for all other events: events outside of matched ops, and events whose kernel runs below
-/// the matched op on only one side.
+/// Name of the last row, which adds up all other events. These are the events outside of matched ops, and the events
+/// whose kernel runs below the matched op on only one side.
 const OTHERS: &str = "(other kernels)";
 
 type Row = Judged<SameKernelRow>;

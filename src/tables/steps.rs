@@ -1,4 +1,5 @@
-//! The `steps` table: the steps on both sides, with matched steps in one row, then the work outside of steps.
+//! The `steps` table: one row per step, followed by rows for the work outside of steps. A baseline step and a candidate
+//! step can share a row.
 
 use super::table::{ColumnType, Columns, Table};
 use super::{figures, runs};
@@ -77,7 +78,7 @@ fn walls(analysis: &Analysis, row: &StepRow, side: Side) -> Option<Vec<f64>> {
     of_runs(analysis, row, side, |step| step.wall_us)
 }
 
-/// The time of a step in each run that has a matching step.
+/// For each run on one side that has a step matching this row's step, the time of the matching step.
 fn of_runs(
     analysis: &Analysis,
     row: &StepRow,

@@ -1,8 +1,8 @@
-//! Represents a table as a value: columns with name, unit, type and meaning, and rows of typed cells.
+//! Represents a table as a value. Each column has a name, a unit, a type and a meaning; each row consists of typed
+//! cells.
 //!
-//! CSV files, workbooks, JSON and documentation are written by code that depends only on table values, not on
-//! specific tables. Rows are generated only when they are visited, so even a table with a million rows uses
-//! little memory.
+//! The code that writes CSV files, workbooks, JSON and documentation uses only these values, so it works for every
+//! table. Rows are generated only when they are visited, so even a table with a million rows uses little memory.
 
 use crate::side::Side;
 use crate::trace::Nanos;
@@ -28,7 +28,7 @@ pub enum ColumnType {
     Uid,
     /// A time with nanosecond precision, in the unit of the column.
     Time,
-    /// A number with the given number of decimals.
+    /// A number that is shown with the given number of decimals.
     Decimal(u8),
     /// A flag, shown as `yes` or as an empty cell.
     Flag,
@@ -192,7 +192,7 @@ impl Table {
         self.name
     }
 
-    /// Describes what a row is and how rows are sorted.
+    /// A short text that states what each row represents and how the rows are sorted.
     pub fn about(&self) -> &'static str {
         self.about
     }
@@ -211,7 +211,7 @@ impl Table {
     }
 }
 
-/// Generates the rows of a table. This trait hides the type of the rows.
+/// Generates the rows of a table. [`Table`] uses this trait so that it does not depend on the type of the rows.
 trait Rows {
     fn visit(&self, sink: &mut dyn RowSink) -> io::Result<()>;
 }
@@ -347,7 +347,8 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self.column(column.unit("µs").difference())
     }
 
-    /// Adds a column for each side, baseline first. The `*` in `name` is replaced by the side's label.
+    /// Adds two columns, one for each side; the baseline's column comes first. The `*` in `name` is replaced by the
+    /// side's label.
     pub fn sides(
         mut self,
         name: &str,

@@ -6,7 +6,7 @@ use crate::analysis::Analysis;
 use crate::analysis::account::Tally;
 use crate::analysis::verdict::Judgement;
 
-/// A group of attributed events with its verdict.
+/// A group of attributed events, and the verdict on the time of these events.
 pub(super) struct Judged<T> {
     /// The group.
     pub(super) group: T,
@@ -21,8 +21,8 @@ impl<T> Judged<T> {
     }
 }
 
-/// Tests all groups together and returns them with their verdicts. The groups must cover every attributed
-/// event.
+/// Tests the time difference of each group, and returns the groups with their verdicts. The groups must contain every
+/// attributed event exactly once.
 pub(super) fn judged<T>(
     analysis: &Analysis,
     groups: Vec<T>,
@@ -37,7 +37,7 @@ where
     Box::new(pairs.map(|(group, judgement)| Judged { group, judgement: Some(judgement) }))
 }
 
-/// Columns for the number of runs, the median and the spread on each side.
+/// Columns for the number of runs on each side, and for the median and the spread of the time over these runs.
 pub(super) fn runs<T: 'static>(analysis: &Analysis) -> Columns<Analysis, Judged<T>> {
     runs::columns(analysis, |_, row: &Judged<T>, side| {
         runs::of_judgement(row.judgement.as_ref()?, side)
@@ -88,7 +88,7 @@ pub(super) fn delta_and_ratio<R: 'static>(
         )
 }
 
-/// A column that shows which sides have events.
+/// The column `presence`, which shows whether a row has events on both sides or on only one side.
 pub(super) fn presence<R: 'static>(tally: for<'c> fn(&'c R) -> &'c Tally) -> Columns<Analysis, R> {
     Columns::default().word(
         "presence",

@@ -1,4 +1,5 @@
-//! The `uid_map` table: every event of both trees exactly once, with its counterpart.
+//! The `uid_map` table, which lists every event of both trees exactly once, together with its
+//! counterpart.
 
 use super::table::{Column, ColumnType, Columns, Table};
 use crate::analysis::Analysis;

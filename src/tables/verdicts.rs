@@ -15,7 +15,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     )
 }
 
-/// The columns `verdict`, `basis`, `p` and `q`, for use in other tables.
+/// The columns `verdict`, `basis`, `p` and `q`, which several tables share.
 pub(super) fn columns<R: 'static>(
     judgement: for<'c> fn(&'c R) -> &'c Judgement,
 ) -> Columns<Analysis, R> {
@@ -29,7 +29,7 @@ pub(super) fn columns<R: 'static>(
         .and(chances(judgement))
 }
 
-/// The column `basis`, for tables with verdicts.
+/// The column `basis`, which shows which noise the verdicts in the table are based on.
 pub(super) fn basis<R: 'static>() -> Columns<Analysis, R> {
     const DOC: &str = "the noise that the verdict is based on: `between_runs`; `within_one_run` (run-to-run \
      noise is unknown); `other_options` (host times recorded with different options are \
@@ -138,7 +138,8 @@ fn evidence() -> Columns<Analysis, Site> {
         )
 }
 
-/// A statistic for a side; `None` if the side has no repeats and therefore no samples.
+/// The value of a statistic on one side; `None` if this side has no repeats, and therefore no
+/// samples.
 fn of_steps(judgement: &Judgement, side: Side, values: PerSide<f64>) -> Option<f64> {
     (judgement.repeats[side] > 0).then_some(values[side])
 }

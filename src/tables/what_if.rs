@@ -99,8 +99,9 @@ fn no_effect(analysis: &Analysis, (side, reason): (Option<Side>, Reason)) -> Wha
     What { what: "no_effect", change: None, sentence, effect: None, step: PerSide::default() }
 }
 
-/// A row of `critical_path`: a part of the path, with its time and its range of times on both sides. The last row
-/// is the time that the replay does not reproduce.
+/// A row of `critical_path`: the name of a part of the path, the time of this part on each side, and the smallest and
+/// largest time of this part on each side in several replays. The last row is the part of the recorded step time that
+/// the replay does not reproduce.
 type PathRow = (&'static str, PerSide<Nanos>, PerSide<Option<(Nanos, Nanos)>>);
 
 pub(super) fn critical_path(name: &'static str, analysis: Arc<Analysis>) -> Table {

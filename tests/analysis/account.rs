@@ -20,8 +20,8 @@ fn look<T>(phenomenon: &str, look: impl FnOnce(&Analysis) -> T) -> T {
     compare_files(Phenomenon::of(phenomenon).files(), look)
 }
 
-/// For the only row with the given name, returns the kind of the row, its time on each side in µs, and its lowest
-/// common node.
+/// Finds the only row with the given name, and returns its kind, its time on each side in µs, and the name of its
+/// lowest common node.
 fn row(analysis: &Analysis, name: &str) -> (RowKind, PerSide<f64>, String) {
     let found = rows(analysis, name);
     assert_eq!(found.len(), 1, "rows named {name}");
@@ -114,8 +114,8 @@ fn launches_without_an_op_are_rows_that_share_their_common_node() {
         let times: Vec<_> = found.iter().map(|row| time(row)).collect();
         assert_eq!(times.iter().map(|time| time.baseline).sum::<i64>(), 10_000);
         assert_eq!(times.iter().map(|time| time.candidate).sum::<i64>(), 7_000);
-        // The two reductions match each other because their names share a word; the pointwise kernel has no
-        // counterpart.
+        // The reduction kernels on the two sides match each other, because their names share a word; the pointwise
+        // kernel has no counterpart.
         let common: Vec<_> = found.iter().map(|row| analysis.lowest_common_name(row)).collect();
         assert_eq!(common, ["torch/_inductor/codecache.py(1162): call", "cuLaunchKernel"]);
         assert!(found.iter().all(|row| row.kind == RowKind::Launch));
@@ -149,7 +149,8 @@ fn kernels_that_overlap_are_busy_for_less_than_their_sum() {
         let row = rows(analysis, "aten::matmul")[0];
         assert_eq!(row.time, PerSide::new(Nanos(100_000), Nanos(100_000)));
         assert_eq!(row.busy.baseline, row.time.baseline);
-        // The second kernel starts as soon as the host has launched it, after a little more than 4.7 µs of host time.
+        // The second kernel starts a little more than 4.7 µs after the first one, because the host needs this time to
+        // launch it.
         assert!(row.busy.candidate > Nanos(50_000) && row.busy.candidate < Nanos(60_000));
         let shares: Nanos = analysis.busy_shares(row, Side::Candidate).into_iter().sum();
         assert_eq!(shares, row.busy.candidate);

@@ -15,7 +15,8 @@ fn steps(body: impl Fn(&mut HostThread<'_>)) -> String {
     steps_of(2, body)
 }
 
-/// Compares two traces with two steps each, and checks that the causes add up.
+/// Compares two traces with two steps each, checks that the causes add up to the wall-time difference, and passes the
+/// causes to `look`.
 fn causes(
     baseline: impl Fn(&mut HostThread<'_>),
     candidate: impl Fn(&mut HostThread<'_>),
@@ -119,7 +120,8 @@ fn a_selected_step_equals_the_same_step_in_the_whole_trace() {
         assert!(causes.is_exact(analysis.wall()), "the causes do not add up");
         assert_eq!(analysis.wall().paired_steps(), Some(1));
         assert_eq!(analysis.wall().totals(Side::Candidate).steps, 1);
-        // In the complete trace, the last gap in the first step ends when the work after that step begins.
+        // Final gaps are ignored: in the complete trace, the last gap in the first step ends when the work after that
+        // step begins.
         let others = causes.list().iter().filter(|cause| cause.reason != Reason::Tail);
         let others: Vec<&Cause> = others.collect();
         // Profiler calls between two steps belong to no step, so a trace that is cut to one step lacks these calls.

@@ -149,13 +149,14 @@ fn modules_hidden_by_a_replay_are_not_a_different_model() {
             analysis.comparability().both.get("DIFFERENT_MODEL").is_some()
         })
     };
-    // The trace from `build` also contains a 10 µs kernel. A graph of 11 µs therefore takes slightly more than half of
-    // the total time, and a graph of 9 µs takes slightly less than half.
+    // In addition to the graph, the trace from `build` contains a kernel of 10 µs. A graph of 11 µs takes slightly more
+    // than half of the total time, and a graph of 9 µs takes slightly less than half.
     assert!(!differ(replayed(11.0)));
     assert!(differ(replayed(9.0)));
 }
 
-/// Whether two files are reported as traces of different models, with the files in either order.
+/// Whether two files are reported as traces of different models: first in the given order, and then with the sides
+/// swapped.
 fn is_other_model(one: std::path::PathBuf, two: std::path::PathBuf) -> [bool; 2] {
     let pair = PerSide::new(one, two);
     [pair.clone(), pair.swap()].map(|pair| {

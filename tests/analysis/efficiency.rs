@@ -1,4 +1,5 @@
-//! Checks the minimum work of ops against values computed by hand, and against reference values for real traces.
+//! Checks the library's estimates of the minimum work of ops against values computed by hand, and against reference
+//! values for real traces.
 
 use crate::support::compared::{compare_texts, trace};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -15,7 +16,7 @@ use tracetree::program::{Captures, Lengths};
 use tracetree::tree::TreeOptions;
 use tracetree::{CallTree, PerSide, Side, Trace};
 
-/// Traces for which reference values exist. For a trace of graph replays, the ops come from the capture.
+/// Traces for which reference values exist. A trace of graph replays comes after its capture, which contains the ops.
 const REFERENCE: [(&str, &[&str]); 9] = [
     ("bert.h100", &["mi300_h100/bert.h100"]),
     ("bert.mi300", &["mi300_h100/bert.mi300"]),
@@ -90,7 +91,8 @@ fn demands(traces: &[Trace], line: &Line) -> Vec<Demand> {
     found
 }
 
-/// Explains a difference that is due to an error in the reference; `None` if there is no explanation.
+/// The known error in the reference that explains a difference between the library's values and the reference values;
+/// `None` if there is no such explanation.
 fn excuse(line: &Line, ours: &Demand, flops: f64, bytes: f64) -> Option<&'static str> {
     let sizes: Vec<Vec<f64>> =
         serde_json::from_str::<Vec<Vec<f64>>>(&line.dims).expect("shapes without lists");
@@ -98,7 +100,8 @@ fn excuse(line: &Line, ours: &Demand, flops: f64, bytes: f64) -> Option<&'static
     let our_bytes = ours.bytes.expect("known types");
     let all = elements(0);
     match line.name.as_str() {
-        // The reference itself lists 0 operations for copies and cache writes in its table of compiled ops.
+        // The reference contradicts itself here: in its table of compiled ops, copies and cache writes have 0
+        // operations.
         "aten::copy_" if ours.flops == 0.0 && flops.round() == all => {
             let same = within(our_bytes, bytes);
             let broadcast = our_bytes < bytes && bytes == 4.0 * all;
@@ -181,7 +184,8 @@ fn the_models_cover_as_much_time_as_the_reference() {
             |lines: &mut dyn Iterator<Item = &Line>| lines.map(|line| line.time).sum::<f64>();
         let theirs =
             time(&mut lines.iter().filter(|line| line.flops.is_some())) / time(&mut lines.iter());
-        // For a trace of graph replays, the ops come from the capture, which is the first file.
+        // If there are two files, the first is the capture, which contains the ops, and the last is the trace of the
+        // graph replays.
         let mut traces = open(names).expect("a trace");
         let tree = CallTree::build(traces.pop().expect("a trace"));
         let tree = Captures::of(traces).add_to(&tree, TreeOptions::default());
@@ -196,7 +200,7 @@ fn the_models_cover_as_much_time_as_the_reference() {
     }
 }
 
-/// The efficiency of a generated trace on an H100.
+/// Generates a trace of an H100 that contains the calls in `body`, and returns the efficiency of its ops.
 fn efficiency(body: impl FnOnce(&mut HostThread<'_>)) -> TraceEfficiency {
     efficiency_of(&on_h100(body))
 }
@@ -483,8 +487,9 @@ fn models_and_peaks_of_the_user_override_the_built_in_ones() {
     assert!(error.contains("wrong.toml") && error.contains("[[device]]"), "{error}");
 }
 
-/// For each kind of convolution in the generated ResNet: the input channels, the output channels, the side length of
-/// the output, the side length of the kernel, and how often the convolution occurs in the network.
+/// The convolutions in the generated ResNet. Each row contains the number of input channels, the number of output
+/// channels, the side length of the output, the side length of the kernel, and how often this convolution occurs in the
+/// network.
 const RESNET: [[u64; 5]; 8] = [
     [3, 32, 32, 3, 1],
     [32, 32, 32, 3, 4],
@@ -504,8 +509,8 @@ fn the_convolutions_of_the_resnet_are_those_counted_by_hand() {
         sum(|&[from, to, side, kernel, count]| count * side * side * to * from * kernel * kernel);
     let outputs = sum(|&[_, to, side, _, count]| count * side * side * to);
     // Each product takes one multiplication and one addition. Adding the bias takes one operation per output element.
-    // In the forward pass, the addition runs inside MIOpen's op or as a separate op after cuDNN's op; in the backward
-    // pass, the addition is a sum over the gradient.
+    // In the forward pass, the bias is added inside MIOpen's op, or by a separate op after cuDNN's op. In the backward
+    // pass, the gradient of the bias is a sum over the output gradient.
     let forward = 2 * products + outputs;
     let backward = 4 * products + outputs;
     for (trace, backend) in

@@ -1,5 +1,5 @@
-//! Tests that the generated files in `examples/traces` match the generator's output, and that traces in this folder
-//! contain the calls that their names indicate.
+//! Tests that the generated files in `examples/traces` match the generator's output, and that each trace in this folder
+//! contains the calls that its file name indicates.
 
 use crate::support::files::unpacked;
 use crate::support::recording::{Kind, Recording};

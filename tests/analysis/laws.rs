@@ -131,8 +131,8 @@ fn the_report_has_the_same_bytes_on_one_and_on_four_threads() {
     }
 }
 
-/// Ops that are nested more deeply than the maximum depth of a tree. Each op has a launch and a kernel. `of_level`
-/// returns the name of the op at a nesting level.
+/// A trace of `levels` nested ops, which are more levels than a tree may have. Each op has a launch and a kernel.
+/// `of_level` returns the name of the op at a nesting level.
 fn comb(levels: usize, of_level: impl Fn(usize) -> String) -> String {
     let event = |category: &str, name: &str, place: (u32, usize, usize), correlation: usize| {
         let (thread, start, length) = place;
@@ -170,7 +170,7 @@ fn host_time_of_calls_nested_too_deep_adds_up_in_a_trace_without_gpu_events() {
         )
     };
     let ops = vec![event("cpu_op", 100, 50); 700];
-    // The deepest call within the depth limit is a frame.
+    // In this trace, the deepest call within the depth limit is a Python frame.
     let mut in_frames = vec![event("cpu_op", 100, 50)];
     in_frames.extend(vec![event("python_function", 101, 40); 600]);
     in_frames.extend(vec![event("cpu_op", 102, 30); 100]);

@@ -59,7 +59,8 @@ fn spellings(path: &Path) -> PerSide<String> {
     PerSide::new(text, again)
 }
 
-/// The number of call sites with the same work on both sides, with changed work, and with work on only one side.
+/// Three numbers of call sites: those with the same work on both sides, those with changed work, and those with work on
+/// only one side.
 fn works(analysis: &Analysis) -> [usize; 3] {
     let of = |work| analysis.judged().sites.iter().filter(|site| site.work == work).count();
     [Work::Same, Work::Changed, Work::OneSided].map(of)
@@ -108,7 +109,7 @@ fn rewriting_the_json_does_not_change_the_matching() {
 
 #[test]
 fn steps_without_a_counterpart_are_left_out_and_counted() {
-    // Halving the batch changes shapes and some kernels, but adds and removes no work.
+    // Halving the batch changes shapes and some kernels, but it neither adds nor removes calls.
     let paths = PerSide::new("train_batch", "train_five_steps").map(traces::h100);
     for is_turned in [false, true] {
         let paths = if is_turned { paths.clone().swap() } else { paths.clone() };
@@ -148,7 +149,7 @@ fn five_steps_of_equal_work_compare_like_two_of_them() {
     }
 }
 
-/// A trace of steps in which launching is much faster than the GPU work.
+/// A trace in which the host launches the work of each step much faster than the GPU runs it.
 fn gpu_bound(steps: u32) -> Trace {
     let text = steps_of(steps, |t| {
         for _ in 0..3 {
@@ -165,7 +166,8 @@ fn a_gpu_that_runs_unselected_work_is_not_idle() {
         let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
         assert!(analysis.wall().is_exact() && analysis.causes().is_exact(analysis.wall()));
         assert_eq!(totals.baseline.busy, totals.candidate.busy);
-        // Kernels from earlier steps run before step 3.
+        // The kernels of the earlier steps, which are not selected, still run for more than 3 ms after step 3 has
+        // begun.
         assert!(totals.candidate.before > Nanos(3_000_000), "{totals:?}");
         assert!((totals.candidate.idle - totals.baseline.idle).abs() < Nanos(50_000), "{totals:?}");
         for (side, rows) in Side::BOTH.map(|side| (side, analysis.step_rows())) {
@@ -252,7 +254,7 @@ fn frames_of_the_profiler_are_not_points_of_difference() {
     compare_texts(&PerSide::new(text(false), text(true)), |analysis| {
         assert_eq!(analysis.diff().differences(), []);
     });
-    // A frame from a file that does not belong to the profiler counts as a point of difference.
+    // Frames from the profiler's own files are ignored, but a frame from any other file is a point of difference.
     let without = text(true).replace("torch/profiler/profiler.py", "trainer.py");
     compare_texts(&PerSide::new(text(false), without), |analysis| {
         assert_eq!(analysis.diff().differences().len(), 1);
@@ -277,7 +279,7 @@ fn recording_memory_changes_no_call_site() {
 fn the_causes_on_the_screen_add_up_to_the_step() {
     let paths = PerSide::new("resnet.cuda.json.gz", "resnet.rocm.json.gz").map(traces::example);
     compare_files(paths, |analysis| {
-        // Work launched before the steps is not among the leading causes, but among the smaller ones.
+        // Work launched before the steps is not one of the leading causes, but it is listed among the smaller causes.
         let of_steps = |reason: Reason| reason != Reason::BeforeWindow;
         let leading = analysis.causes().leading().iter();
         assert!(leading.clone().all(|cause| of_steps(cause.reason)));

@@ -62,7 +62,7 @@ struct Counted {
 type Lane = (String, String);
 /// For each thread, the start and end of each op, in ns.
 type Ops = HashMap<Lane, Vec<(i64, i64)>>;
-/// A memory event: its time in ns, its order, its arguments and its thread.
+/// A memory event: its time in ns, its `Ev Idx` (which orders events with equal times), its arguments and its thread.
 type Instant = (i64, i64, Value, Lane);
 
 fn lane(event: &Value) -> Lane {
@@ -92,7 +92,8 @@ fn counted(path: &Path) -> BTreeMap<(i64, i64), Counted> {
     devices.into_iter().map(|(device, events)| (device, count(events, &ops))).collect()
 }
 
-/// The end times of the outermost and the innermost op that are running at a given time.
+/// The end time of the outermost op, and the end time of the innermost op, among the ops that are running at the given
+/// time.
 fn ends_around(ops: Option<&Vec<(i64, i64)>>, time: i64) -> Option<(i64, i64)> {
     let open = || ops.into_iter().flatten().filter(|op| op.0 <= time && time <= op.1);
     let outermost = open().min_by_key(|op| (op.0, -op.1))?;
@@ -103,7 +104,8 @@ fn ends_around(ops: Option<&Vec<(i64, i64)>>, time: i64) -> Option<(i64, i64)> {
 fn count(mut events: Vec<Instant>, ops: &Ops) -> Counted {
     events.sort_by_key(|event| (event.0, event.1));
     let mut all = Counted::default();
-    // The size of each block, and the end times of the ops that enclose the block's allocation.
+    // For each live block, by address: its size, and the end times of the outermost and the innermost op that enclose
+    // its allocation.
     let mut live: HashMap<i64, (i64, Option<(i64, i64)>)> = HashMap::new();
     let mut total = None;
     for (time, _, args, lane) in &events {
@@ -193,10 +195,11 @@ fn a_recount_from_the_raw_json_finds_the_same_bytes() {
     }
 }
 
-/// The number of allocations, then numbers of bytes: allocated, temporary, live before the recording, live at the peak.
+/// The number of allocations, followed by four numbers of bytes: allocated, temporary, live before the recording, and
+/// live at the peak.
 type Known = (u64, [i64; 4]);
 
-/// Figures for the GPU, computed in Python from the raw JSON.
+/// For each model, the expected memory statistics of the MI300X and of the H100, computed in Python from the raw JSON.
 const KNOWN: [(&str, Known, Known); 3] = [
     (
         "bert",
@@ -235,7 +238,8 @@ fn temporary_bytes_separate_workspaces_from_results() {
                 let found = (count, [allocated, temporary, usage.before(), usage.peak()]);
                 assert_eq!(found, expected, "{model} {side:?}");
             }
-            // Without the workspaces, both devices allocate the same tensors, apart from rounding.
+            // Both devices allocate the same tensors apart from workspaces; the remaining difference comes from
+            // rounding.
             let [one, two] =
                 [mi300, h100].map(|(_, [allocated, temporary, ..])| allocated - temporary);
             assert!(one.abs_diff(two) * 1000 < one.unsigned_abs(), "{model}: {one} {two}");
@@ -305,9 +309,9 @@ fn a_step_of_a_training_repeats_to_the_byte() {
     });
 }
 
-/// A trace with three steps of 1 ms and with the given memory events. Each memory event is given by its time in µs and
-/// its arguments. In each step, `aten::linear` runs from 0.05 to 0.4 ms and calls `aten::mm`, which runs from 0.1 to
-/// 0.3 ms.
+/// A trace with three steps of 1 ms and with the given memory events. `events` contains the time in µs and the
+/// arguments of each memory event. In each step, `aten::linear` runs from 0.05 to 0.4 ms and calls `aten::mm`, which
+/// runs from 0.1 to 0.3 ms.
 fn made(events: &[(u32, Value)]) -> String {
     let call = |name: &str, cat: &str, start: u32, length: u32| json!({"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": start, "dur": length});
     let mut all = Vec::new();
@@ -344,11 +348,11 @@ fn usage<T>(events: &[(u32, Value)], look: impl FnOnce(&MemoryUsage) -> T) -> T 
     look(&MemoryUsage::of(&CallTree::build(trace("made", &made(events)))))
 }
 
-/// Name, allocated bytes, temporary bytes, bytes live at the peak, and bytes live at the end.
+/// The values in a row of the memory table: name, allocated bytes, temporary bytes, bytes live at the peak, and bytes
+/// live at the end.
 type Figures = (String, i64, Option<i64>, Option<i64>, Option<i64>);
 
-/// The rows for a trace compared with itself: name, allocated bytes, temporary bytes, and bytes live at the peak and
-/// at the end.
+/// Compares a trace with itself, and returns the rows of its memory table.
 fn rows(events: &[(u32, Value)]) -> Vec<Figures> {
     let text = made(events);
     compare_texts(&PerSide::new(text.clone(), text), |analysis| {
@@ -471,8 +475,8 @@ fn memory_events_without_numbers_are_noted_and_left_out() {
     assert!(trace.notes().get("WRONG_TYPE").is_some(), "{:?}", trace.notes());
 }
 
-/// A trace in which `aten::mm` makes two allocations in each step, of 100 bytes and of `kept` bytes. Later in the step,
-/// only the 100 bytes are freed.
+/// A trace in which `aten::mm` makes two allocations in each step: 100 bytes, which are freed later in the step, and
+/// `kept` bytes, which are never freed.
 fn training(kept: i64) -> String {
     let mut events = Vec::new();
     let mut total = 500;

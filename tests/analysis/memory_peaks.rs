@@ -1,4 +1,5 @@
-//! Tests for the live sets at memory peaks, and for changes to the peak, to workspaces and to reserved memory.
+//! Tests for the blocks that are live at memory peaks (live sets), and for reported changes in the peak, in workspaces
+//! and in reserved memory.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::traces::{example, real};
@@ -19,7 +20,7 @@ fn pair(baseline: &str, candidate: &str) -> PerSide<PathBuf> {
     PerSide::new(recorded(baseline), recorded(candidate))
 }
 
-/// The kind and sentence of each memory change.
+/// The kind and the sentence of each reported change in memory use.
 fn told(analysis: &Analysis) -> Vec<(ChangeKind, String)> {
     let kinds =
         [ChangeKind::Leak, ChangeKind::Memory, ChangeKind::Workspace, ChangeKind::Allocator];
@@ -192,8 +193,8 @@ fn peaks_at_different_calls_are_compared_at_the_matched_call() {
     });
 }
 
-/// Two steps in which `aten::mm` runs a kernel and allocates a workspace of `workspace` bytes, while the allocator
-/// reserves `reserved` bytes.
+/// A trace of two steps in which `aten::mm` runs a kernel and allocates a workspace of `workspace` bytes. The allocator
+/// has reserved `reserved` bytes.
 fn made(workspace: i64, reserved: i64, device: i64) -> String {
     let mut all: Vec<Value> = Vec::new();
     let mut order = 0;
@@ -252,11 +253,13 @@ fn reserved_memory_is_compared_at_one_peak_and_on_one_kind_of_device() {
     let changed = found(made(0, 400_000_000, 1), made(0, 500_000_000, 1));
     assert_eq!(changed, [(ChangeKind::Allocator, sentence.to_owned())]);
     assert_eq!(found(made(0, 400_000_000, 1), made(0, 410_000_000, 1)), []);
-    // On a different kind of GPU, the allocated blocks have different sizes.
+    // If the two sides ran on different kinds of GPUs, no change is reported, because such GPUs use different block
+    // sizes.
     assert_eq!(found(made(0, 400_000_000, 1), made(40_000_000, 500_000_000, 6)), []);
 }
 
-/// A trace with three steps. In each step, `aten::mm` calls `cudaMalloc` several times and runs a kernel.
+/// A trace with three steps. In the step with index N, `aten::mm` calls `cudaMalloc` `calls[N]` times and runs a
+/// kernel.
 fn allocating(calls: [i64; 3]) -> String {
     let mut all: Vec<Value> = Vec::new();
     for (step, count) in calls.into_iter().enumerate() {
@@ -294,8 +297,8 @@ fn driver_allocations_in_each_step_are_compared() {
     assert_eq!(found([1, 2, 1], [3, 4, 3]), of(more));
     let more = more.replace("candidate", "baseline");
     assert_eq!(found([3, 4, 3], [1, 2, 1]), of(&more));
-    // A difference in the count is not reported in two cases: only some steps make a call, or the ranges of the counts
-    // on the two sides overlap.
+    // A difference in the number of calls is not reported if only some steps make the call, or if the ranges of these
+    // numbers on the two sides overlap.
     assert_eq!(found([0, 0, 0], [2, 0, 0]), []);
     assert_eq!(found([1, 2, 1], [2, 4, 3]), []);
 }

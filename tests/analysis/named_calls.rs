@@ -125,7 +125,7 @@ fn ops_of_one_side_are_listed_alone() {
     }
 }
 
-/// An API call is counted even if it has no correlation, or if no GPU event has the same correlation.
+/// An API call is counted even if it has no correlation id, or if no GPU event has the same correlation id.
 #[test]
 fn api_calls_without_a_correlation_are_counted() {
     let call = |name: &str, start: u32, args: Value| {

@@ -1,5 +1,5 @@
-//! Checks the concurrency of GPU work against a recount that examines each interval between consecutive start or end
-//! times.
+//! Compares the library's figures for concurrent GPU work with a second computation, which visits each interval between
+//! consecutive start or end times of events.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::TraceBuilder;
@@ -36,7 +36,8 @@ fn a_recount_of_every_moment_finds_the_same_concurrency() {
     }
 }
 
-/// Recomputes the overlap by visiting each interval between consecutive start or end times.
+/// Recomputes the overlap from the GPU events, by visiting each interval between consecutive start or end times of
+/// events.
 fn recount(analysis: &Analysis) -> Overlap {
     let tree = analysis.tree(Side::Baseline);
     let trace = tree.trace();

@@ -27,10 +27,10 @@ fn platforms(model: &str, check: impl FnOnce(&Analysis)) {
     look(&file("mi300"), &file("h100"), check);
 }
 
-/// A line in the output of TraceLens TraceDiff from 2025: name, row count, and time on both sides in ms.
+/// A line in the output of TraceLens TraceDiff from 2025: name, row count, and time on each side in ms.
 type Figure = (&'static str, u64, f64, f64);
 
-/// Asserts that the values in the names summary agree with the reference values, which are rounded to microseconds.
+/// Asserts that the names summary contains the reference values. The reference values are rounded to microseconds.
 fn assert_figures(analysis: &Analysis, figures: &[Figure]) {
     let groups: BTreeMap<String, _> =
         analysis.by_name().into_iter().map(|group| (group.name.clone(), group)).collect();
@@ -51,8 +51,8 @@ fn assert_totals(analysis: &Analysis, baseline: f64, candidate: f64) {
     assert!((totals.candidate - candidate).abs() < 0.0006, "{totals:?}");
 }
 
-/// Asserts that every op on the baseline's GPU path matches an op with the same name, except for the ops in
-/// `renamed`.
+/// Asserts that, on both sides, every op on the GPU path matches an op with the same name. The ops in `renamed`, given
+/// by their baseline names, are the only exceptions.
 fn assert_gpu_path_pairs(diff: &TraceDiff, renamed: &[&str]) {
     for side in Side::BOTH {
         let tree = diff.tree(side);

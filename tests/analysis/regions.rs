@@ -1,4 +1,5 @@
-//! Tests for user regions: generated regions are checked against known times, and real regions against a recount.
+//! Tests for annotated regions: regions in generated traces are checked against known times, and regions in real traces
+//! are checked against a second count.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::TraceBuilder;
@@ -48,7 +49,7 @@ fn a_kernel_belongs_to_the_innermost_region_and_those_around_it() {
     assert_eq!(inner.host_self, inner.wall);
 }
 
-/// A call on thread `tid`, with start and length in µs.
+/// A call or kernel on thread `tid`; `start` and `length` are in µs.
 fn call(
     name: &str,
     cat: &str,
@@ -132,7 +133,7 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// Determines the innermost region of each launch by searching all annotations.
+/// Checks the region of each launch against the innermost region that a search through all annotations finds.
 #[test]
 fn a_search_through_all_annotations_finds_the_same_work() {
     for path in files() {
@@ -215,11 +216,12 @@ fn regions_are_matched_by_name_and_nesting() {
     });
 }
 
-/// The expected numbers were counted in Python from the raw JSON: for each region, the events that were launched on the
-/// region's thread, and the events whose region is inferred.
+/// The expected numbers were counted in Python from the raw JSON. For each region, they are the number of its GPU
+/// events, and how many of these events were launched on another thread, so that their region is inferred.
 #[test]
 fn the_backward_pass_is_inferred_to_belong_to_the_region_of_the_main_thread() {
-    // Of the 9,450 events, 3,348 were launched on a thread with regions, and 9,444 are below a step or a collective.
+    // Of the 9,450 events, 3,348 were launched on a thread that has regions, and 9,444 belong to a step or to a
+    // collective.
     let Some(path) = real("training/eager.a100.json.gz") else { return };
     compare_files(PerSide::new(&path, &path), |analysis| {
         let rows = analysis.annotated_rows();

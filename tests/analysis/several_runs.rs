@@ -11,13 +11,14 @@ use tracetree::report::{Narrative, evidence, summarise, write_csv, write_markdow
 use tracetree::tables::TableKind;
 use tracetree::{Comparison, ComparisonOptions, Input, PerSide, Side, Trace};
 
-/// A trace with two steps. Each step has one op, which calls a matrix product of `gemm` µs and other ops of 5 µs each.
+/// A trace with two steps. Each step has one op, which calls a matrix product that takes `gemm` µs and the ops in
+/// `others`, which take 5 µs each.
 fn run(gemm: f64, others: &[&str]) -> Trace {
     steps(2, gemm, others)
 }
 
-/// A trace with `count` steps. Each step has one op, which calls a matrix product of `gemm` µs and other ops of 5 µs
-/// each.
+/// A trace with `count` steps. Each step has one op, which calls a matrix product that takes `gemm` µs and the ops in
+/// `others`, which take 5 µs each.
 fn steps(count: u32, gemm: f64, others: &[&str]) -> Trace {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         for number in 1..=count {
@@ -48,7 +49,7 @@ fn column(analysis: &Arc<Analysis>, kind: TableKind, name: &str) -> Vec<String> 
     reader.records().map(|record| record.expect("a row")[at].to_owned()).collect()
 }
 
-/// The remarks in a narrative, which state what supports the result and what the result omits.
+/// The sentence about the confidence, the remarks and the sentences about the runs in a narrative.
 fn remarks(analysis: &Analysis) -> Vec<String> {
     let narrative = Narrative::of(analysis);
     let others = narrative.remarks.into_iter().chain(narrative.runs);
@@ -101,8 +102,8 @@ fn steps_and_causes_list_the_time_of_each_run_sorted_by_step_time() {
         assert_eq!(told("run_times_us_trace2"), "190.000; 200.000", "{}", kind.name());
         assert_eq!([told("runs_trace1"), told("runs_trace2")], ["3", "2"], "{}", kind.name());
     }
-    // Each step begins before its first kernel, so the wall time of a step exceeds its GPU time. The difference is the
-    // same in every run.
+    // Each step begins before its first kernel, so the wall time of a step exceeds its GPU time. This difference
+    // between wall time and GPU time is the same in every run.
     let walls = column(analysis, TableKind::Steps, "run_walls_us_trace1").remove(0);
     let walls: Vec<f64> = walls.split("; ").map(|wall| wall.parse().expect("a time")).collect();
     assert_eq!(walls.len(), 3);
@@ -111,7 +112,8 @@ fn steps_and_causes_list_the_time_of_each_run_sorted_by_step_time() {
 
 #[test]
 fn runs_with_different_numbers_of_steps_have_the_same_time_per_step() {
-    // Runs with two steps and runs with five steps, either on opposite sides or mixed on each side.
+    // Each side has two runs. Runs with two steps and runs with five steps are either on opposite sides or mixed on
+    // each side.
     for counts in [[[2, 2], [5, 5]], [[5, 5], [2, 2]], [[2, 5], [2, 5]], [[5, 2], [2, 5]]] {
         let runs = |counts: [u32; 2], gemm: f64| {
             counts.map(|count| steps(count, gemm, &["aten::relu"])).to_vec()
@@ -123,8 +125,8 @@ fn runs_with_different_numbers_of_steps_have_the_same_time_per_step() {
         // The call sites are the matrix product and the other ops.
         let same = told(TableKind::Verdicts, 100.0, "verdict");
         assert!(same.iter().all(|verdict| verdict == "similar"), "{counts:?}: {same:?}");
-        // A row in `diff_stats` represents the op in a single step. If a median run has two steps, two steps are
-        // compared; otherwise, five steps are compared.
+        // A row in `diff_stats` represents the op in a single step. If the median run on either side has two steps, two
+        // steps are compared; otherwise, five steps are compared.
         let is_five = counts.iter().all(|side| side.contains(&5));
         for (kind, share) in [
             (TableKind::Rows, if is_five { 0.2 } else { 0.5 }),
@@ -152,7 +154,7 @@ fn runs_with_different_numbers_of_steps_have_the_same_time_per_step() {
 #[test]
 fn a_run_has_the_same_times_on_either_side() {
     let open = |name: &str| Trace::open(traces::h100(name)).expect("a trace");
-    // Two recordings of one program: one with two steps, and one with five steps.
+    // On each side, there are two recordings of the same program: one with two steps, and one with five steps.
     let two_and_five = || vec![open("train_base"), open("train_five_steps")];
     let five_and_two = || vec![open("train_five_steps"), open("train_again")];
     let comparison = compare(two_and_five(), five_and_two());
@@ -250,7 +252,8 @@ fn idle_time_has_the_time_of_each_run() {
         (TableKind::Idle, "owner", "data.py(9): __next__"),
     ] {
         assert_eq!(cell(kind, key, value, "runs_trace1"), "3", "{value}");
-        // The kernel before the loader still runs during part of the loader's time, so this part is not idle time.
+        // When the loader begins, the previous kernel is still running, so the first part of the loader's time is not
+        // idle time.
         let time = if kind == TableKind::Causes { "time" } else { "idle" };
         for (side, spread) in [("trace1", 30.0), ("trace2", 30.0)] {
             let told = |name: &str| -> f64 {
@@ -292,7 +295,7 @@ fn repeating_the_same_run_gives_the_same_times_everywhere() {
     }
 }
 
-/// Every output of a comparison, with its name.
+/// Every output of a comparison: its name and its bytes.
 fn outputs(analysis: &Arc<Analysis>) -> Vec<(String, Vec<u8>)> {
     let mut all = vec![("answer".to_owned(), Narrative::of(analysis).answer().into_bytes())];
     all.push(("remarks".to_owned(), remarks(analysis).join("\n").into_bytes()));
@@ -392,8 +395,8 @@ fn the_headline_shows_the_median_run_and_the_spread_of_each_side() {
     }
 }
 
-/// Splits the runs of one program at random, and counts the splits in which a change is reported: for the total, for
-/// the step time, and for at least one call site.
+/// Repeatedly assigns the runs of one program to two sides at random, and counts how often a change is reported: in the
+/// total, in the step time, and at one or more call sites.
 fn false_alarms(all: &[Arc<Trace>], runs: usize) -> [usize; 3] {
     let mut random = SplitMix::new(44);
     let mut alarms = [0; 3];
@@ -493,7 +496,7 @@ fn the_remark_has_the_median_and_the_spread_of_the_runs() {
     );
 }
 
-/// The number of points of difference, and the number of points that vary among the runs on one side.
+/// The number of points of difference between the sides, and the number of points that vary among the runs on one side.
 fn points(baseline: &[&[&str]], candidate: &[&[&str]]) -> [u64; 2] {
     // The first run is the median run: it has the middle time of three runs, or the lower time of two runs.
     let traces = |runs: &[&[&str]]| {

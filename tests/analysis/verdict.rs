@@ -1,4 +1,5 @@
-//! Tests for verdicts on differences: the repeated steps support some of these differences, but not others.
+//! Tests for verdicts on time differences: based on the repeated steps, some differences are significant and others are
+//! not.
 
 use crate::support::compared::{compare_files, compare_texts, steps_of};
 use crate::support::splitmix::SplitMix;
@@ -75,8 +76,8 @@ fn a_tenfold_time_is_significant_with_two_steps_per_side() {
 
 #[test]
 fn a_call_site_borrows_the_usual_spread_from_the_others() {
-    // The times of all call sites vary by 10%, except at one call site, where three steps agree by chance. A difference
-    // at this call site is not significant.
+    // At one call site, the times of three steps agree by chance, whereas the times of all other call sites vary by
+    // 10%. A difference of 5% at this call site is not significant.
     let texts = [[100.0, 100.1, 100.0], [105.0, 105.1, 105.0]].map(|mm| {
         TraceBuilder::cuda()
             .thread("main", |t| {
@@ -98,7 +99,7 @@ fn a_call_site_borrows_the_usual_spread_from_the_others() {
     assert_eq!(judgement.words(), "slower, not significant within one run (3 steps)");
 }
 
-/// The times of sixty call sites in three steps. The times at each call site vary by about 10%.
+/// For each of sixty call sites, its time in each of three steps. The times at each call site vary by about 10%.
 fn noisy_places() -> Vec<[f64; 3]> {
     let mut random = SplitMix::new(11);
     let mut time = || 90.0 + 20.0 * random.below(1000) as f64 / 1000.0;
@@ -116,7 +117,7 @@ fn different_kernels_are_changed_work_and_are_tested_like_any_other() {
     assert_eq!(found.other_work().count(), 1);
 }
 
-/// A trace of three steps in which one op runs only in some steps.
+/// A trace of three steps in which `aten::mm` runs only in the steps that `in_steps` selects.
 fn now_and_then(in_steps: [bool; 3]) -> String {
     TraceBuilder::cuda()
         .thread("main", |t| {
@@ -231,15 +232,15 @@ fn thresholds_are_the_users() {
     });
 }
 
-/// The total time of one side's steps without a counterpart, according to the steps table.
+/// The total time, on one side, of the steps that have no counterpart. The times come from the steps table.
 fn in_steps_without_a_partner(analysis: &Analysis, side: Side) -> Nanos {
     let rows = analysis.step_rows();
     let is_alone = |row: &&StepRow| row.steps[side].is_some() && row.steps[side.other()].is_none();
     rows.iter().filter(is_alone).map(|row| row.figures[side].time).sum()
 }
 
-/// Checks that the call sites account for all time, except the time in steps without a counterpart, and that swapping the
-/// sides inverts every verdict.
+/// Checks that the times of all call sites add up to the total time, with or without the steps that have no
+/// counterpart. Also checks that swapping the sides exchanges *slower* and *faster* in every verdict.
 fn check(paths: &PerSide<std::path::PathBuf>) {
     let judged = |analysis: &Analysis| {
         let found = analysis.verdicts(&Thresholds::default());
@@ -319,7 +320,7 @@ fn a_trace_against_itself_has_no_change() {
     }
 }
 
-/// The changes between two traces, by name and module.
+/// The significant changes between two traces: the name of the call site, the name of its module, and the verdict.
 fn changes(paths: PerSide<std::path::PathBuf>) -> Vec<(String, String, Verdict)> {
     compare_files(paths, |analysis| {
         let found = analysis.verdicts(&Thresholds::default());

@@ -176,8 +176,8 @@ fn work_that_runs_after_the_last_step_belongs_to_it() {
 
 #[test]
 fn work_launched_before_the_window_is_listed_separately() {
-    // The trace does not contain the launches of kernel_9 and kernel_8, and kernel_1 was launched before the step.
-    // The step launches kernel_2; of the other kernels, only kernel_8 runs later.
+    // The trace does not contain the launches of kernel_9 and kernel_8, and kernel_1 was launched before the step. The
+    // step launches kernel_2. Only kernel_8 runs later than kernel_2.
     let events = Events::default()
         .launch(1, (-20.0, -10.0))
         .step(0, (0.0, 100.0))
@@ -264,7 +264,7 @@ fn if_one_side_has_no_steps_the_whole_traces_are_compared() {
     });
 }
 
-/// The library's wall-time values, in the same form as the recount.
+/// The wall-time values that the library computes, in the form of a [`Recount`].
 fn counted(analysis: &Analysis, side: Side) -> Recount {
     let totals = analysis.wall().totals(side);
     let mut sums = Recount {

@@ -1,4 +1,5 @@
-//! Tests that a replay reproduces the recording and predicts the known effects of injected changes.
+//! Tests that a replay reproduces the step time of a recording, and that it predicts the known effects of changes that
+//! are made to a trace.
 
 use super::support::compared::{compare_files, compare_texts};
 use crate::support::enter_root;
@@ -123,7 +124,7 @@ fn recorded(text: &str) -> Result<Recorded, Reason> {
     Recorded::of(program.tree(), program.steps())
 }
 
-/// The step time in ns if the durations of the softmax kernels are multiplied by a factor.
+/// The replayed step time in ns if every softmax kernel takes `factor` times as long as recorded.
 fn scaled(text: &str, factor: f64) -> i64 {
     let trace = Trace::from_reader("made", text.as_bytes(), &ReadOptions::default());
     let program = Program::of(CallTree::build(trace.expect("a trace")));
@@ -314,7 +315,8 @@ fn what_cannot_be_replayed_has_a_reason() {
     });
 }
 
-/// Why no effects are available for a comparison with the given candidate.
+/// The reason why the effects of changes are unknown in a comparison with the given candidate, and the side on which
+/// this reason was found; `None` if the effects are known.
 fn reason_of(candidate: &str) -> Option<(Option<Side>, Reason)> {
     let baseline = Made::steps(|step| ops(step, 10.0));
     let mut reason = None;
@@ -411,9 +413,8 @@ fn a_sleep_is_separated_from_noise() {
     });
 }
 
-/// According to the durations in the files, `_single_tensor_adam` takes 6.14 ms longer per step than
-/// `_multi_tensor_adam`, and the candidate saves 0.09 ms in an earlier part of each step. The recordings differ by 9.38
-/// ms.
+/// Based on the durations in the files, `_single_tensor_adam` takes 6.14 ms longer per step than `_multi_tensor_adam`.
+/// The candidate also saves 0.09 ms in an earlier part of each step. The recordings differ by 9.38 ms.
 #[test]
 fn an_optimizer_that_loops_over_tensors_costs_the_time_of_its_loop() {
     compare_h100("train_base", "train_foreach_off", |analysis| {
@@ -423,7 +424,7 @@ fn an_optimizer_that_loops_over_tensors_costs_the_time_of_its_loop() {
     });
 }
 
-/// The slower convolutions partly overlap with host time.
+/// Part of the additional convolution time has no effect, because it overlaps with host time.
 #[test]
 fn hidden_gpu_time_is_attributed_but_has_no_effect() {
     compare_h100("resnet_eager", "resnet_tf32_off", |analysis| {

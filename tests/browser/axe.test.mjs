@@ -1,5 +1,5 @@
-// Checks that, in the report for each pair, every section of the page satisfies axe's accessibility rules, in both
-// themes and at three widths.
+// Checks that every section of each report page satisfies axe's accessibility rules, in both themes and at three
+// widths.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -183,7 +183,8 @@ test("chains without a fork are one frame on request of nobody", async () => {
   await page.selectOption("[data-key=chains]", "all");
   const all = await framesOf(page);
   assert.ok(all.length > folded.length);
-  // Both views show the same time: the lowest levels of a chain have the same width in both views.
+  // With folded chains and with all calls, the flame graph shows the same time: the frames at level
+  // 1 have the same total width.
   const level = (frames, at) => sum(frames.filter((frame) => frame.level === at).map((frame) => frame.width));
   assert.ok(Math.abs(level(folded, 1) - level(all, 1)) < 0.1);
   await page.close();

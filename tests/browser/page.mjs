@@ -34,7 +34,7 @@ export async function open(browser, report, { name = "report.html", fragment = "
   return page;
 }
 
-// Names and cells in the table of differences, without expanded details.
+// The name and the numbers in each row of the table of differences, without expanded details.
 export function rowsOf(page) {
   return page.$$eval("#rows tbody > tr[data-name]", (lines) =>
     lines.map((line) => ({
@@ -46,7 +46,7 @@ export function rowsOf(page) {
     })));
 }
 
-// Names of the frames in one icicle of the flame graph, with the left edge, width and level of each frame; icicle 1
+// The frames in one drawing (icicle) of the flame graph: the title, left edge, width and level of each frame. Drawing 1
 // belongs to the candidate.
 export function framesOf(page, drawing = 1) {
   return page.$$eval(`#flame-view .frame[data-drawing="${drawing}"]`, (frames) =>

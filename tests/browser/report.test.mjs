@@ -61,7 +61,7 @@ for (const report of ["model", "regions", "compiled"].filter((name) => existsSyn
     const page = await open(browser, report, { tab: "totals" });
     for (const unit of ["step", "total"]) {
       if (unit === "total" && await page.locator("[data-unit=total]").count()) await page.click("[data-unit=total]");
-      // A dash means zero.
+      // A dash in the table means zero.
       const number = (text) => (text.startsWith("–") ? 0 : parseFloat(text));
       const cells = (lines) => lines.map((line) => [...line.querySelectorAll("td")].map((cell) => cell.textContent));
       const parts = (await page.$$eval(".parts tbody tr:not(.sum)", cells)).map((line) => line.map(number));

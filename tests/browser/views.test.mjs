@@ -172,7 +172,7 @@ test("a selected call shows its match and its kernels of both sides, with the mo
   const at = await page.evaluate(() => positionOf(stateNumber("node")));
   const found = await page.evaluate((at) => [1, 2].map((side) => eventsBelow(at, side).map(({ node, start, end, launch }) => ({ uid: tree["uid" + side][node], start, time: end - start, launch }))), at);
   assert.ok(found[0].length > 0 && found[1].length > 0);
-  // Start times, durations and launches equal the values in the table of all events.
+  // The start times and durations equal the values in the table of all events, and no event starts before its launch.
   const rows = tableOf("example", "diff_stats_kernels.csv");
   for (const side of [1, 2]) {
     const of = new Map(rows.filter(({ source }) => source === "trace" + side).map((row) => [Number(row.gpu_op_uid), row]));

@@ -78,7 +78,8 @@ fn a_trace_of_another_model_is_called_another_program() {
     });
 }
 
-/// Without Python stacks, a sleep between two ops is not recorded as a call, but the position of the sleep is known.
+/// Without Python stacks, a sleep between two ops is not recorded as a call, but it is known which op comes after the
+/// sleep.
 #[test]
 fn a_sleep_that_was_not_recorded_is_placed_before_an_op() {
     let of = |name: &str| example(&format!("known/{name}.pt.trace.json.gz"));

@@ -7,12 +7,13 @@ use tracetree::PerSide;
 use tracetree::analysis::Analysis;
 use tracetree::analysis::changes::ChangeKind;
 
-/// A pair of recordings with one change: the files, the kind of change, and words that the sentence must contain.
+/// A pair of recordings with one change: the files, the kind of change, and words that the sentence about the change
+/// must contain.
 pub(crate) struct Known {
     pub(crate) baseline: &'static str,
     pub(crate) candidate: &'static str,
     pub(crate) kind: ChangeKind,
-    /// Words that the sentence must contain if the pair is compared in the given order.
+    /// Words that the sentence about the change must contain if the pair is compared in the given order.
     pub(crate) words: &'static str,
 }
 

@@ -58,8 +58,8 @@ fn ends(code: i32, mut command: Command) -> (String, String) {
     (out, err)
 }
 
-/// Runs a command that must fail with exit code 2, one line on stderr and no report, and returns
-/// the error.
+/// Runs a command that must fail with exit code 2, print one error line to stderr and write no report. Returns the
+/// error.
 fn fails(place: &Place, arguments: &[&str]) -> String {
     let (out, err) = ends(2, place.diff(arguments));
     assert_eq!(out, "");
@@ -118,7 +118,7 @@ fn diff_prints_totals_and_the_largest_differences_and_writes_a_report() {
     assert!(names(&place.at("report")).contains(&"diff_stats.csv".to_owned()));
 }
 
-/// The times on one line of the totals, in ns.
+/// The times that are printed on one line of the totals, converted to ns.
 fn account_of(line: &str) -> Vec<i64> {
     let figures = line.split(|c: char| !c.is_ascii_digit() && c != '.');
     let figures = figures.filter(|part| part.contains('.') && part.len() > 4);
@@ -754,7 +754,7 @@ fn a_coverage_is_written_like_other_thresholds_and_is_at_most_100_percent() {
 fn tree_shows_gpu_time_and_sorts_by_it() {
     let file = "tests/fixtures/bias_add/baseline.json";
     let (out, _) = ends(0, program(&["tree", file, "--sort", "total"]));
-    // A call's total is the call's own time plus the time of all calls below it that launch GPU work themselves.
+    // A thread's total GPU time is the sum of the self times that are printed for the thread and all calls below it.
     let figure = |line: &str, what: &str| -> f64 {
         let rest = line.split(&format!(", {what} ")).nth(1);
         let text = rest.and_then(|rest| rest.split(" µs").next());

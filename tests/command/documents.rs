@@ -12,10 +12,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Pattern for commands on traces that are not in this repository.
+/// Words, separated by `|`, that occur only in commands on traces outside of this repository.
 const OF_REAL_TRACES: &str = "vllm_|sglang_";
 
-/// Pattern for commands on addresses, which need a server; `tests/remote` starts a server.
+/// Occurs in commands on object store addresses. These commands need a server, which `tests/remote` starts.
 const OF_ADDRESSES: &str = "s3://";
 
 /// Paths of the documents that contain commands, relative to the project root.

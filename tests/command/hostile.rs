@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::Output;
 use tempfile::TempDir;
 
-/// A hostile name. It contains a GitHub workflow command on its own line, one-byte and two-byte escape sequences, and
-/// characters that change the text direction. It also contains a workflow command in the older form, which can occur
-/// anywhere in a line.
+/// A hostile name. The name contains a GitHub workflow command on its own line, one-byte and two-byte escape sequences,
+/// and characters that change the text direction. The name also contains a workflow command in the older form `##[…]`,
+/// which takes effect anywhere in a line.
 const NAME: &str = "n\n::error::x\r\u{1b}[2J\u{9b}31m\u{202e}\t##[error]y";
 
 /// A hostile name that is short enough for a side name.
@@ -60,8 +60,8 @@ fn run(home: &Path, arguments: &[&str]) -> Output {
     command.current_dir(home).args(arguments).output().expect("the program runs")
 }
 
-/// Asserts that no line is a workflow command and that no control characters are left. `ours` lists the
-/// prefixes of workflow commands that an output format itself writes.
+/// Asserts that a text contains no workflow commands and no control characters. `ours` lists the prefixes of workflow
+/// commands that the tested output format writes itself.
 fn assert_tame(what: &str, bytes: &[u8], ours: &[&str]) {
     let text = std::str::from_utf8(bytes).expect("UTF-8");
     for line in text.lines() {

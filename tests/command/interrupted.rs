@@ -146,7 +146,7 @@ fn a_killed_run_leaves_one_report_or_one_that_is_refused() {
         .args(arguments)
         .spawn()
         .expect("the program starts");
-    // Kills the program as soon as it has replaced one file.
+    // Kills the program as soon as it has replaced one file of the report.
     while child.try_wait().expect("a child").is_none() {
         if fs::read(report.join("manifest.json")).is_ok_and(|now| now != manifest) {
             kill_process(Pid::from_child(&child), Signal::KILL).expect("the program runs");

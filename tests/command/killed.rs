@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const KILLS: u32 = 200;
-/// A duration longer than the time needed to rename all files in a report.
+/// Renaming all files in a report takes less than this time.
 const RENAMES: Duration = Duration::from_millis(3);
 
 type Files = BTreeMap<String, Vec<u8>>;
@@ -31,7 +31,7 @@ impl Moments {
     }
 }
 
-/// Removes the staging folders that a killed run left behind in a folder, and returns the folder's files.
+/// Removes the staging folders that killed runs did not remove, and returns the files in `folder`.
 fn files(folder: &Path) -> Files {
     let mut files = Files::new();
     for entry in fs::read_dir(folder).expect("a folder") {
@@ -46,7 +46,7 @@ fn files(folder: &Path) -> Files {
     files
 }
 
-/// Two reports that replace each other in turn, and the folder that contains whichever report was written last.
+/// A folder with a report, and the files of the two reports that replace each other in this folder.
 struct Place {
     home: TempDir,
     generations: [Files; 2],

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 const TRACE: &str = "examples/traces/cnn.pt.trace.json.gz";
 
-/// The output lines of a run in `folder` that must fail with exit code 2.
+/// Runs a command in `folder` that must fail with exit code 2, and returns its two lines on stderr.
 fn refused(folder: &Path, arguments: &[&str]) -> [String; 2] {
     let mut command = tracetree();
     let output = command.args(arguments).current_dir(folder).output().expect("the program runs");

@@ -145,7 +145,8 @@ fn the_sides_are_called_what_the_user_says() {
     assert!(text.contains("`LAUNCH_NOT_CAPTURED` mi\\|300"), "{text}");
 }
 
-/// The display names of the two sides if the user specifies `given`.
+/// The display names of the two sides for the given file names and devices. `given` contains the names that the user
+/// specifies; `""` if there is none.
 fn side_names(files: [&str; 2], devices: [&str; 2], given: [&str; 2]) -> [String; 2] {
     let trace = |at: usize| {
         let device = json!([{"id": 0, "name": devices[at]}]);

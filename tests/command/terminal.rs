@@ -22,7 +22,8 @@ const H100: [[&str; 2]; 4] = [
     ["train_base", "train_clip"],
 ];
 
-/// Whether a line contains only a single word of a command. The output never shortens such words.
+/// Whether a line consists of a single word of a command. The output never shortens such a word, even if it exceeds the
+/// width.
 fn is_whole_word(line: &str) -> bool {
     let word = line.trim_start().trim_end_matches(" \\");
     line.starts_with("   ") && !word.contains([' ', '…'])
@@ -119,7 +120,7 @@ fn runs_that_vary_more_than_the_sides_differ_call_for_less_noise() {
     assert!(text.contains("29% slower") && !text.contains("idle machine"), "{text}");
 }
 
-/// The lines printed by `--format brief`, and the total size of the output.
+/// The keys and values that `--format brief` prints, and the size of the output in bytes.
 fn brief(pair: [&str; 2]) -> (Vec<(String, String)>, usize) {
     let mut command = tracetree();
     command.args(["diff", "--no-report", "-q", "--format", "brief"]).args(pair);
@@ -150,7 +151,8 @@ fn a_brief_has_the_figures_of_the_summary_and_the_next_commands() {
         let step = summary.wall.trace2.step_wall_us / 1e3;
         assert!((number("step_candidate_ms").expect("a time") - step).abs() < 1e-3);
         assert_eq!(value("changes"), Some(summary.changes.len().to_string().as_str()));
-        // The effects, the time that is not attributed to a change, and the noise add up to the step-time difference.
+        // The costs of the changes, the time that is not attributed to a change, and the noise add up to the step-time
+        // difference.
         let costs: f64 = (1..).map_while(|at| number(&format!("change_{at}_cost_ms"))).sum();
         let all = costs
             + number("together_ms").unwrap_or_default()
@@ -200,7 +202,8 @@ fn a_wide_screen_uses_its_full_width() {
     assert!(elided(3) < elided(1) && elided(1) <= elided(0));
 }
 
-/// Stdout of a run whose output is piped, with `COLUMNS` set to `columns`.
+/// The stdout of a `tracetree diff` run that writes to a pipe, with the environment variable `COLUMNS` set to
+/// `columns`.
 fn piped(columns: Option<&str>) -> String {
     let mut command = tracetree();
     command

@@ -14,7 +14,7 @@ fn example(name: &str) -> PathBuf {
     traces::example(&format!("{name}.pt.trace.json.gz"))
 }
 
-/// The events in a trace.
+/// The events in a trace file, as JSON values.
 fn events(path: &Path) -> Vec<Value> {
     let bytes = unpacked(path).expect("a trace");
     let mut document: Value = serde_json::from_slice(&bytes).expect("a JSON document");
@@ -37,8 +37,8 @@ fn numbers_inside(events: &[Value], outer: &Value) -> BTreeSet<i64> {
     forward.filter_map(|event| event["args"]["Sequence number"].as_i64()).collect()
 }
 
-/// Positions of the autograd engine's steps that run the backward pass for the given forward ops. Only steps that start
-/// after the time `after` (in µs) are included.
+/// Positions of the events in which the autograd engine runs the backward pass for the forward ops with the given
+/// sequence numbers. Only events that start after the time `after` (in µs) are included.
 fn steps_of(events: &[Value], numbers: &BTreeSet<i64>, after: f64) -> BTreeSet<usize> {
     let is_step = |event: &Value| {
         let name = event["name"].as_str().unwrap_or_default();
@@ -95,8 +95,8 @@ fn each_region_faces_a_module(eager: &str, compiled: &str, class: &str, regions:
             let found = ops(&|inner| replaced.iter().any(|&outer| within(outer, inner)));
             assert!(!expected.is_empty() && expected == found, "{compiled}: {}", name(at));
         }
-        // Each backward region is matched with the autograd engine steps for exactly one module, and each module has
-        // one backward region.
+        // Each module has exactly one backward region, which is matched with the autograd engine's events for this
+        // module.
         let mut expected: Vec<BTreeSet<usize>> = modules
             .iter()
             .map(|&at| {
@@ -162,7 +162,7 @@ fn the_leading_causes_of_a_real_compiled_training_have_similar_times_on_both_sid
     let paths = PerSide::new(path("eager.a100"), path("compiled_graphs.v100"));
     compare_files(paths.as_ref(), |analysis| {
         let regions = analysis.diff().regions();
-        // Each of the model's six steps has a forward region and a backward region.
+        // Each of the six recorded steps has a forward region and a backward region.
         assert_eq!(regions.len(), 12);
         assert!(regions.iter().all(|region| region.replaced.len() == 279));
         let leading = analysis.causes().leading();

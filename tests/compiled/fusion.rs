@@ -25,7 +25,7 @@ fn fusions(baseline: &str, candidate: &str) -> Vec<FusionRow> {
     compare_texts(&texts, |analysis| analysis.fusions().to_vec())
 }
 
-/// The only row in a table, as one line.
+/// The only row in a table of fusions, formatted as one line.
 fn only(rows: &[FusionRow]) -> String {
     let [row] = rows else { panic!("one row: {rows:#?}") };
     let change = match row.change {
@@ -172,8 +172,8 @@ fn two_kernels_for_one_op_on_one_side_are_not_a_fusion() {
 
 #[test]
 fn a_kernel_that_keeps_its_name_explains_one_call_and_not_three() {
-    // The kernels in a graph without a capture have no ops. All these kernels belong to the graph launch, whether or
-    // not the launch is matched.
+    // Without a capture, it is unknown which ops launched the kernels in a graph. All these kernels are counted at the
+    // graph launch, whether or not the launch is matched.
     let muls = |count: usize| {
         move |t: &mut HostThread<'_>| {
             t.launch("cudaGraphLaunch").graph(|graph| {

@@ -10,7 +10,7 @@ use crate::support::resnet::training;
 use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::Platform;
 
-/// Minimum fraction of kernels that must be attributed to the right launch, for most changes.
+/// Minimum fraction of kernels that must be attributed to the right launch; this value applies to most changes.
 const SINGLE: f64 = 0.99;
 /// Minimum fraction of kernels that must be attributed to the right launch if a change removes kernel names and some
 /// launches. After such a change, the only remaining evidence is the order of the kernels, and the words in the names
@@ -37,10 +37,11 @@ const REAL: [&str; 7] = [
     "training/resnet50_ddp.a100.json.gz",
 ];
 
-/// A change, the fraction of kernels attributed correctly, and the minimum required fraction.
+/// The description of a change, the fraction of kernels that are attributed to the right launch, and the minimum for
+/// this fraction.
 type Measured = (String, f64, f64);
 
-/// Measures, for all changes, how well a graph's kernels are attributed.
+/// Measures, for each change in [`CHANGES`], which fraction of a graph's kernels is attributed to the right launch.
 fn measured(name: &str, graphs: &Graphs, seed: u64) -> Vec<Measured> {
     let mut lines = Vec::new();
     for (changes, least) in CHANGES {

@@ -95,8 +95,8 @@ fn memory_format_precision_and_benchmark_change_kernels_below_the_same_ops() {
     }
 }
 
-/// Each attention op of one backend is matched with the corresponding op of the other backend, as a renamed op, in both
-/// the forward and the backward pass.
+/// Each attention op of one backend is matched, as a renamed op, with the corresponding op of the other backend. This
+/// applies to the forward pass and to the backward pass.
 #[test]
 fn ops_of_two_attention_backends_are_renames() {
     for (backend, name) in [("efficient", "Efficient"), ("cudnn", "Cudnn")] {
@@ -180,7 +180,7 @@ fn kernels_of_a_replay_are_below_the_ops_of_the_eager_run() {
     }
 }
 
-/// How many times the given ops were fused into one kernel, over all compiled regions.
+/// How many times the given ops were fused into one kernel, added up over all compiled regions.
 fn fused(analysis: &Analysis, ops: &[&str]) -> usize {
     let is_claimed = |row: &&FusionRow| {
         matches!(row.change, KernelChange::FusedIn(Side::Candidate, FusionEvidence::Names))
@@ -242,7 +242,7 @@ fn time_of_both_sides_of_a_region_is_in_one_row() {
                     assert!(times.0 > 0 && times.1 > 0, "{compiled}: {name}");
                 }
             }
-            // The only unmatched calls copy gradients whose layout differs.
+            // The only unmatched calls are copies of gradients whose memory layout differs.
             for side in Side::BOTH {
                 let mut alone = alone(analysis, side);
                 alone.retain(|name, _| !name.contains("AccumulateGrad") && *name != "aten::copy_");

@@ -1,5 +1,5 @@
-//! Changes recordings by compiling or fusing known runs of ops, and counts the regions and fusions that the library
-//! finds.
+//! Changes recordings by compiling or fusing known sequences of ops, and counts the regions and fusions that the
+//! library finds.
 //!
 //! Generated traces are always tested; real traces are tested only if `TRACETREE_TRACES` names
 //! their folder.
@@ -172,8 +172,7 @@ struct Claims {
     /// Number of planted fusions that are reported.
     claimed: usize,
     claims: usize,
-    /// Number of reported fusions whose fused side is correct and whose fused kernels are all
-    /// planted.
+    /// Number of reported fusions that name the correct side and whose fused kernels are all planted.
     right: usize,
     /// Number of correct fusions that also report the correct number of replaced kernels.
     exact: usize,

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const RANKS: Ranks = Ranks(16);
 
-/// Traces of sixteen complete ranks before and after a change, without planted faults.
+/// A folder with the traces of sixteen ranks before and after a change. No rank is missing, and no faults are planted.
 fn folders() -> TempDir {
     let place = tempfile::tempdir().expect("a folder");
     for folder in ["before", "after"] {
@@ -149,7 +149,8 @@ fn a_shard_of_another_version_is_left_out_and_reported() {
 fn a_full_disk_is_one_error_and_leaves_no_partial_shard() {
     let place = folders();
     assert_eq!(fleet(&place, &["plan", "before", "after"]).status.code(), Some(0));
-    // Files are limited to 4 KB; to the program, this limit looks like a full disk. A shard takes 12 KB.
+    // Files are limited to 4 KB. To the program, this limit looks like a full disk. A shard takes 12 KB, so it cannot
+    // be written.
     let limited = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
     let output = Command::new("sh")
         .args(["-c", limited, "sh", env!("CARGO_BIN_EXE_tracetree"), "fleet", "map", "plan.json"])
@@ -246,7 +247,7 @@ fn a_hundred_thousand_files_are_planned_with_few_lines_of_warnings() {
             &TraceBuilder::cuda().thread("main", |t| t.leaf("aten::mm")).json(),
         );
     }
-    // Empty files from ranks that wrote nothing, and log files, which are not traces.
+    // The folder also contains empty files from ranks that wrote nothing, and log files, which are not traces.
     for rank in 1..50_000 {
         write(&place, &format!("after/rank_{rank}.json"), "");
         write(&place, &format!("after/rank_{rank}.log"), "");

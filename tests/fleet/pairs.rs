@@ -193,7 +193,7 @@ fn matching_by_file_name_is_reported() {
     assert!(!told(&diff(&place, &[])).contains("matched by name"));
     for folder in ["a", "b"] {
         for (at, name) in ["one.json", "two.json"].into_iter().enumerate() {
-            // According to their content, both files come from rank 5.
+            // Based on their content, both files come from rank 5.
             fs::write(place.path().join(folder).join(name), rank(5, 100.0 + at as f64))
                 .expect("a trace");
         }
@@ -259,7 +259,7 @@ fn changes_of_all_ranks_come_before_those_of_some() {
         .collect();
     assert_eq!(changes.len(), 2, "{findings:#?}");
     assert_eq!((changes[0].0, changes[1].0), ("0-3", "2"));
-    // Each kernel starts 1 µs after the previous kernel ends.
+    // There is a gap of about 1 µs between two kernels, so an additional kernel of 20 µs adds 21 µs.
     assert!(
         changes[0].1.contains("aten::relu") && changes[0].1.contains("+0.021 ms"),
         "{changes:?}"

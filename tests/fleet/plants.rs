@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const RANKS: Ranks = Ranks(64);
 
-/// The traces, which are written only once.
+/// The folder with the generated traces. The traces are written only once and used by all tests.
 static PLACE: LazyLock<TempDir> = LazyLock::new(|| {
     let place = tempfile::tempdir().expect("a temporary folder");
     RANKS.write(place.path()).expect("traces");
@@ -141,7 +141,7 @@ fn plan_map_and_reduce_write_the_bytes_of_run_and_compare_no_pair_twice() {
     let plan = other.path().join("plan.json");
     let plan = plan.to_str().expect("UTF-8");
     assert_eq!(fleet(&["plan", "before", "after", "-o", plan]).status.code(), Some(0));
-    // Maps some pairs by hand, including one pair twice; truncates a shard; then maps the remaining pairs.
+    // Maps pairs 3 and 0 by hand, pair 3 twice. Then truncates one of the two shards, and maps all remaining pairs.
     for pair in ["3", "0", "3"] {
         let output = fleet(&["map", plan, "-o", parts, "--pair", pair]);
         assert_eq!(output.status.code(), Some(0), "{}", told(&output));

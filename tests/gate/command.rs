@@ -220,7 +220,8 @@ fn write(folder: &TempDir, name: &str, trace: &Value) -> String {
     path.display().to_string()
 }
 
-/// Writes one run per factor: the second recording of the program, with all times multiplied by the factor.
+/// For each factor, writes a copy of the second recording of the program with all times multiplied by this factor. Each
+/// copy represents a run.
 fn runs(folder: &TempDir, name: &str, factors: &[f64]) -> Vec<String> {
     let one = |(at, factor): (usize, &f64)| {
         write(folder, &format!("{name}_{at}.json"), &scaled(&rerun(), *factor))
@@ -404,7 +405,7 @@ fn captures_are_passed_or_found_next_to_the_trace_and_recorded_in_a_baseline() {
     assert_eq!(code(&without), 0, "{}", text(&without));
     assert!(text(&without).contains("compared at the graph launches"), "{}", text(&without));
 
-    // The eager trace has the same ops as the capture; if the capture is missing, the gate asks for it.
+    // The eager trace has the same ops as the capture. If the capture is missing, the gate asks for it.
     let bare = run(&place, &["gate", "--base", &eager, "--new", &replay]);
     assert_eq!(code(&bare), 1, "{}", text(&bare));
     assert!(text(&bare).contains("--new-capture"), "{}", text(&bare));

@@ -1,4 +1,4 @@
-//! Creates recordings of runs, and uses the default rules to check one recording against another.
+//! Creates recordings of runs, and checks one recording against another with the default rules.
 
 use tracetree::CallTree;
 use tracetree_gate::{Date, Gate, Recorder, Recording, Rules};
@@ -21,14 +21,14 @@ pub(crate) fn check_structure(baseline: &Recording, candidate: &Recording) -> Ga
     Gate::check(baseline, candidate, &Rules::default().structure_only(), Date::today())
 }
 
-/// The rule and the sentence for each finding about structure.
+/// For each finding about structure, the rules that it violates and its sentence.
 pub(crate) fn findings(gate: &Gate) -> Vec<String> {
     let of_structure =
         gate.findings.iter().filter(|finding| finding.limit.is_empty() || finding.kind.is_empty());
     of_structure.map(|finding| format!("{}: {}", finding.rules.join(" "), finding.what)).collect()
 }
 
-/// The sentences for the changes, as `diff` writes them.
+/// The sentences about the changes that the gate finds; `diff` writes the same sentences.
 pub(crate) fn changes(gate: &Gate) -> Vec<&str> {
     let changes = gate.findings.iter().filter(|finding| !finding.kind.is_empty());
     changes.map(|finding| finding.what.as_str()).collect()

@@ -32,7 +32,8 @@ fn broken(gate: &Gate) -> BTreeSet<&str> {
     broken.map(|check| check.rule.as_str()).collect()
 }
 
-/// For each call site, the class of the innermost module; `step` for a call site outside of modules.
+/// The module classes of all call sites in the findings. A call site has the class of its innermost module, or `step`
+/// if it is outside of modules.
 fn classes(gate: &Gate) -> BTreeSet<String> {
     let sites = gate.findings.iter().flat_map(|finding| &finding.sites);
     let class = |site: &FindingSite| {

@@ -4,10 +4,10 @@
 use serde_json::Value;
 use tracetree_gate::{Search, change_points};
 
-/// Series from Apache Otava's own tests, and generated series with planted shifts, each with the change points found
-/// by Otava 0.8.0 (`otava.analysis.compute_change_points`). When Otava 0.8.0 removes a change point, it recomputes
-/// the two neighbors on the right but not the neighbor on the left. For the expected points, the neighbors on both
-/// sides were recomputed. `as_released` says whether the released Otava 0.8.0 finds the same points.
+/// Series from Apache Otava's own tests, and generated series with planted shifts, each with the change points found by
+/// Otava 0.8.0 (`otava.analysis.compute_change_points`). When Otava 0.8.0 removes a change point, it recomputes the
+/// next two change points to the right, but not the next one to the left. For the expected points, the neighbors on
+/// both sides were recomputed. The flag `as_released` shows whether the released Otava 0.8.0 finds the same points.
 const ORACLE: &str = include_str!("../data/change_points.json");
 
 fn numbers(values: &Value) -> Vec<f64> {

@@ -1,6 +1,6 @@
 //! Tests the results of the gate and of comparisons for a training program with one known change.
-//! `examples/traces/record_changes.py` recorded the program on an H100. Only the rule for the known change must be
-//! violated, at the call site of the change.
+//! `examples/traces/record_changes.py` recorded the program on an H100. The gate must report a violation of only one
+//! rule: the rule for the known change, at the call site of the change.
 
 use crate::gated::{self, check, record};
 use crate::support::traces;
@@ -23,7 +23,7 @@ fn findings(variant: &str) -> Vec<String> {
     gated::findings(&gate(variant))
 }
 
-/// The distinct call sites of the only finding, and what changed at each call site.
+/// Each distinct call site of the only finding, with the description of what changed there.
 fn sites(variant: &str) -> Vec<(String, String)> {
     let gate = gate(variant);
     let [finding] = &gate.findings[..] else { panic!("one finding: {:#?}", gate.findings) };
@@ -79,7 +79,7 @@ fn optimizer_and_clipping_changes_are_one_finding_each() {
         findings("foreach_off"),
         ["lost_fusion: AdamW runs one tensor at a time instead of foreach"]
     );
-    // The 41 added casts apply to norms that are already on the right device, so the casts copy nothing.
+    // The 41 added casts copy nothing, because they are applied to gradient norms that are already on the right device.
     let clip = findings("clip");
     let [only] = &clip[..] else { panic!("one finding: {clip:?}") };
     assert!(

@@ -15,7 +15,7 @@ fn stored(side: &Recording) -> Recording {
     Recording::from_baseline("base.ttb", &side.to_baseline()).expect("a baseline")
 }
 
-/// The result of checking one rule, and the text of the finding.
+/// Checks a candidate with only one rule, and returns the result and the text of the finding.
 fn checked(
     baseline: &Recording,
     candidate: &Recording,

@@ -18,7 +18,7 @@ fn cpu(name: &str) -> Option<Recording> {
     Some(file(&real(&format!("cpu/{name}.pt.trace.json.gz"))?))
 }
 
-/// For each structural finding, the rules that it violates and its distinct call sites.
+/// For each change that the gate finds, the rules that it violates and its distinct call sites.
 fn told(gate: &Gate) -> Vec<(String, Vec<String>)> {
     let changes = gate.findings.iter().filter(|finding| !finding.kind.is_empty());
     let one = |finding: &Finding| {
@@ -112,7 +112,7 @@ const DATA_DEPENDENT: [&str; 3] = [
     "old/resnet50_2021.num_workers_4.json.gz",
 ];
 
-/// The steps of a trace, each as a separate tree.
+/// The steps of a trace, cut into one tree per step.
 fn steps(name: &str) -> Option<Vec<CallTree>> {
     let tree = CallTree::build(Trace::open(real(name)?).expect("a readable trace"));
     // A step without calls cannot be cut out of the trace.
@@ -137,8 +137,8 @@ fn every_step_of_a_run_has_no_finding_against_every_other() {
     }
 }
 
-/// Compares one half of a run's steps with the other half. A single step does not show which counts
-/// vary, so single steps are not compared.
+/// Checks one half of a run's steps against the other half. Single steps are not compared, because a single step does
+/// not show which counts vary.
 #[test]
 fn half_of_the_steps_of_a_run_have_no_finding_against_the_other_half() {
     for name in STEPPED {
@@ -239,7 +239,7 @@ fn one_linear_split_into_three_is_new_work_in_each_layer() {
     }
 }
 
-/// The baseline after it was written to a file and read again.
+/// A copy of the baseline that was written to a baseline file and read again.
 fn recorded(side: &Recording) -> Recording {
     Recording::from_baseline("base.ttb", &side.to_baseline()).expect("a baseline")
 }
@@ -302,8 +302,8 @@ fn baselines_are_small_and_contain_no_file_names() {
     }
 }
 
-// Regression tests for comparisons without a baseline file: each of them once passed by mistake, or failed without
-// giving a reason.
+// Regression tests for comparisons without a baseline file: each of these comparisons once passed by mistake, or failed
+// without giving a reason.
 
 #[test]
 fn a_trace_without_its_gpu_events_is_inconclusive() {

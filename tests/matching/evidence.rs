@@ -170,8 +170,8 @@ fn a_compiler_generated_op_is_never_a_rename() {
 fn missing_calls_are_those_of_whole_steps() {
     let steps = |numbers: &'static [u32]| {
         move |t: &mut HostThread<'_>| {
-            // The op before the first step equals the last op in each step. A range of missing calls that starts one op
-            // earlier would therefore fit equally well.
+            // The op before the first step equals the last op in each step, so a range of missing calls that starts one
+            // op earlier would fit equally well.
             t.op(shaped("aten::mul", 3), |t| t.kernel("k", 5.0));
             for &number in numbers {
                 t.step(number, |t| {

@@ -23,8 +23,9 @@ const SEVERAL: f64 = 0.987;
 /// other changes, because the frames that enclose the moved work look like wrappers.
 const SPLIT: f64 = 0.995;
 
-/// Minimum precision and recall if the candidate has additional layers and some ops are dropped: with Python frames,
-/// and without frames, where the calls must show where a layer begins.
+/// Minimum precision and recall if the candidate has additional layers and some ops are dropped. The first value
+/// applies to traces with Python frames. The second value applies to traces without frames, in which only the calls
+/// show where a layer begins.
 const LAYERS: f64 = 0.99;
 const BARE_LAYERS: f64 = 0.95;
 
@@ -33,7 +34,7 @@ const BARE_LAYERS: f64 = 0.95;
 const NEIGHBOURS: f64 = 0.96;
 
 /// Minimum precision and recall if the two sides have different numbers of steps. Steps that make the same calls are
-/// matched by number, and nothing shows which step was repeated or removed. A step may therefore be matched to a
+/// matched by step number, and nothing shows which step was repeated or removed. A step may therefore be matched to a
 /// neighbor of its true counterpart.
 const EQUAL_STEPS: f64 = 0.4;
 
@@ -77,8 +78,8 @@ fn more_layers() -> [Change; 2] {
     [Change::MoreLayersDrop(5.0), Change::more_layers_wrapped()]
 }
 
-/// Aligns a recording with a changed copy of itself, for every change and every mode. Returns one line for each
-/// combination that misses the minimum score.
+/// Aligns a recording with a changed copy of itself, for every change and every mode. Returns one line for each change
+/// and mode whose score is below the minimum.
 fn shortfalls(name: &str, recording: &Recording, seed: u64) -> Vec<String> {
     let mut lines = Vec::new();
     let all = Change::all().into_iter().map(|change| {
@@ -152,8 +153,8 @@ fn a_change_preserves_the_nesting_of_the_other_events() {
     }
 }
 
-/// Counts the true pairs of events whose parents are not a true pair. Added and removed events do not count as parents;
-/// the nearest ancestor that is in both recordings is used instead.
+/// Counts the true pairs of events whose parents are not each other's true counterparts. Added and removed events do
+/// not count as parents; the nearest ancestor that is in both recordings is used instead.
 fn misplaced(baseline: &Recording, candidate: &Recording) -> usize {
     let (one, two) = (Forest::of(&baseline.events), Forest::of(&candidate.events));
     let truth = Truth::between(baseline, candidate);
@@ -261,7 +262,7 @@ fn a_match_with_an_equal_call_between_other_firm_siblings_is_wrong() {
         let map = map.iter().map(|&(one, two)| (Some(one), Some(two)));
         truth.score(map).host
     };
-    // The first `x` was removed, so the `x` between the two `y` is the second `x`.
+    // The first `x` was removed, so the only `x` between the two `y` is the second `x` of the original.
     let right = score(&[(1, 0), (2, 1), (3, 2)]);
     assert_eq!((right.precision(), right.recall()), (1.0, 1.0));
     let shifted = score(&[(1, 0), (0, 1), (3, 2)]);

@@ -6,13 +6,13 @@ use crate::support::recording::{Event, Forest, Kind, Recording};
 use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 
-/// The numbers of layers, experts, parameters and steps.
+/// The numbers of layers, experts, parameters and steps in the generated model.
 const LAYERS: usize = 6;
 const EXPERTS: usize = 5;
 const PARAMETERS: usize = 7;
 const STEPS: u32 = 3;
 
-/// Training steps for a model with identical layers; the experts and the steps have different shapes.
+/// Training steps of a model with identical layers. The experts have different shapes, and so do the steps.
 fn model() -> Recording {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         t.frame("train.py(9): main", |t| {

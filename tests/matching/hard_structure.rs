@@ -1,5 +1,5 @@
-//! Tests with structures that are easy to align incorrectly: calls whose counterparts are in a different gap between
-//! matches, calls that can be identified only by their kernels, and similarities that are not evidence for a match.
+//! Tests with structures that are easy to align incorrectly. In some, a call and its counterpart are in different gaps
+//! between matches. In others, calls can be identified only by their kernels, or similar calls are not counterparts.
 
 use crate::support::compared::{align_threads as look, compare_texts, shaped, steps_of};
 use crate::support::find::{call, calls, relation};
@@ -139,8 +139,8 @@ fn launches_in_a_gap_are_matched_if_both_sides_have_equally_many() {
             });
         }
     };
-    // The candidate has one fewer copy before the anchor (`aten::empty`), so the number of launches in the op differs.
-    // After the anchor, the baseline and the candidate have the same number of launches.
+    // The candidate has one fewer copy before the matching op `aten::empty` (the anchor), so the number of launches in
+    // the enclosing op differs. After the anchor, the baseline and the candidate have the same number of launches.
     look(algorithm(&["volta_gemm"], 2), algorithm(&["ampere_gemm"], 1), |diff| {
         let gemm = relation(diff, Side::Baseline, "volta_gemm");
         assert_eq!(gemm, (Relation::Renamed, Some("ampere_gemm")));
@@ -157,8 +157,8 @@ fn launches_in_a_gap_are_matched_if_both_sides_have_equally_many() {
 
 #[test]
 fn large_subtrees_are_aligned_equally_on_one_and_on_four_threads() {
-    // The program has four layers, each large enough to be aligned as a separate piece. The second layer and the
-    // third layer are swapped.
+    // The program has four layers, and each layer is so large that it is aligned as a separate piece. The second layer
+    // and the third layer are swapped.
     let layer = |t: &mut HostThread<'_>, layer: i64, but: i64| {
         t.op(format!("layer::{layer}").as_str(), |t| {
             for number in (0..900).filter(|number| number % 50 != but) {

@@ -13,8 +13,8 @@ fn look<T>(phenomenon: &str, look: impl FnOnce(&TraceDiff) -> T) -> T {
     compare_files(Phenomenon::of(phenomenon).files(), |analysis| look(analysis.diff()))
 }
 
-/// For each point of difference, the names of the two calls (baseline and candidate; empty if a side has no call) and
-/// the name of the lowest common node.
+/// For each point of difference, three names: those of the baseline call and the candidate call (empty if a side has no
+/// call), and that of the lowest common node.
 fn points(diff: &TraceDiff) -> Vec<[String; 3]> {
     let name = |node: MergedNode, side: Side| {
         node.call(side).map_or_else(String::new, |call| diff.tree(side).name(call).to_owned())

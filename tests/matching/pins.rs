@@ -10,7 +10,7 @@ fn tree(body: impl FnOnce(&mut HostThread<'_>)) -> CallTree {
     CallTree::build(trace("t", &TraceBuilder::cuda().thread("main", body).json()))
 }
 
-/// A program with a module `Block_N` for each number N in `numbers`; each module contains `ops`
+/// A program with a module `Block_N` for each number N in `numbers`. Each module contains `ops`
 /// ops.
 fn blocks(numbers: &[u32], ops: usize) -> impl FnOnce(&mut HostThread<'_>) {
     move |t| {
@@ -73,7 +73,8 @@ fn a_pin_that_cannot_be_kept_is_an_error() {
         r#"module("Block_0") = module("Block_1")"#,
     ]);
     assert!(twice.contains("an earlier --match"), "{twice}");
-    // The first pin selects one call in the baseline but all `aten::mm` calls in the candidate.
+    // The first `--match` selects one call in the baseline but all `aten::mm` calls in the
+    // candidate.
     let crossed = message(&[
         r#"module("Block_0") = op("aten::mm")"#,
         r#"module("Block_1") = module("Block_1")"#,

@@ -24,7 +24,7 @@ fn relations(diff: &TraceDiff, name: &str) -> Vec<Relation> {
     mine.map(|call| diff.relation(Side::Baseline, call)).collect()
 }
 
-/// The result of [`partners`] for `count` calls that all keep their relative order.
+/// The result of [`partners`] for `count` calls that are all matched in their order.
 fn in_order(count: usize) -> Vec<Option<usize>> {
     (0..count).map(Some).collect()
 }
@@ -99,7 +99,7 @@ fn the_position_of_a_call_is_after_everything_inside_the_call_before_it() {
 
 #[test]
 fn calls_that_each_moved_within_their_block_do_not_cross() {
-    // The gap between the two blocks is smaller than the distance that each call moved.
+    // Each call moved farther than the distance between the two blocks.
     let block = |t: &mut HostThread<'_>, swapped: bool| {
         op(t, "add");
         if swapped {
@@ -385,7 +385,7 @@ fn instance_numbers_decide_only_between_modules_with_nearly_equal_contents() {
         });
         partner
     };
-    // In the first case, one of twenty calls is removed; in the second case, half of the calls are removed.
+    // First, one of twenty calls is removed; then, half of the calls are removed.
     assert_eq!(partner_of_the_first(19).as_deref(), Some("nn.Module: Layer_0"));
     assert_eq!(partner_of_the_first(10).as_deref(), Some("nn.Module: Layer_1"));
 }
@@ -397,8 +397,7 @@ fn row(letters: &'static str) -> impl Fn(&mut HostThread<'_>) {
 
 #[test]
 fn equal_calls_keep_their_order_if_other_calls_moved_past_them() {
-    // There are two explanations for the difference: a single x moved to the front, or a y and a z moved a short
-    // distance.
+    // The difference has two explanations: either a single x moved to the front, or a y and a z moved a short distance.
     look(row("ayxxzxxb"), row("axyxxzxb"), |diff| {
         for name in ["aten::x", "x"] {
             assert_eq!(partners(diff, name), in_order(4), "{name}");
@@ -567,7 +566,7 @@ fn a_swapped_call_that_lost_its_contents_is_found_in_a_long_row() {
                 op(t, "beside");
             }
             row(LETTERS)(t);
-            // The second `relu` makes the name ambiguous.
+            // The second `relu` makes the name of the first one ambiguous.
             large(t, "relu", 8);
         }
     };

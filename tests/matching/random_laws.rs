@@ -1,7 +1,7 @@
 //! Uses random traces, and random changes to these traces, to test properties that hold for every comparison.
 //!
 //! `tests/analysis/laws.rs` checks the same properties on example traces and real traces. The generated trees are small
-//! and unusual. A failing case is reduced until a person can read it.
+//! and unusual. If a case fails, it is reduced to a case that is small enough for a person to read.
 
 use crate::support::laws;
 use crate::support::random_trace::{Shown, pair, strangers, trace};

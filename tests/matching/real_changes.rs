@@ -66,7 +66,7 @@ fn a_rerun_shows_no_structural_difference() {
     }
 }
 
-/// Names and counts of the outermost calls that occur on one side only.
+/// Names and counts of the outermost calls that occur only on the given side.
 fn outermost_alone(diff: &TraceDiff, side: Side) -> BTreeMap<&str, usize> {
     let mut names = BTreeMap::new();
     for point in diff.differences() {
@@ -79,7 +79,7 @@ fn outermost_alone(diff: &TraceDiff, side: Side) -> BTreeMap<&str, usize> {
     names
 }
 
-/// Names and counts of the ops, at any depth, that occur on one side only.
+/// Names and counts of the ops that occur only on the given side, at any depth.
 fn ops_alone(diff: &TraceDiff, side: Side) -> BTreeMap<&str, usize> {
     let tree: &CallTree = diff.tree(side);
     let mut names = BTreeMap::new();

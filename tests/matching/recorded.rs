@@ -1,9 +1,10 @@
-//! Compares the UID maps of changed recordings in `examples/traces` with snapshots.
+//! Changes recordings in `examples/traces`, matches each recording with its changed copy, and compares the UID maps
+//! with snapshots.
 //!
-//! The minimums in `ground_truth` are so low that the scores reach them even if one matching rule stops working. The
-//! snapshots, in contrast, change whenever a match changes. Each snapshot line contains the numbers of matched host
-//! calls, of correct matches and of possible matches, the CRC-32 of the map, the change, and the mode. If a change
-//! increases the number of correct matches, accept the snapshot.
+//! The minimum scores in `ground_truth` are so low that they are still reached if one matching rule stops working. The
+//! snapshots, in contrast, change whenever a match changes. Each snapshot line contains the number of matched host
+//! calls, the number of correct matches, the number of possible matches, the CRC-32 of the map, the change, and the
+//! mode. If a change increases the number of correct matches, accept the snapshot.
 
 use crate::support::bench::{Mode, Trial};
 use crate::support::changes::Change;

@@ -1,5 +1,5 @@
-//! Tests with repeated layers in which ops were renamed. The alignment copies the matches inside the first layer to
-//! later layers, but only if the layers do not differ.
+//! Tests with repeated layers in which ops were renamed. The alignment copies the matches inside the first layer to the
+//! later layers, but only to layers that do not differ.
 
 use crate::support::compared::{compare_texts, shaped};
 use crate::support::find::calls;
@@ -34,8 +34,8 @@ fn layer(t: &mut HostThread<'_>, side: usize, inside: impl Fn(&mut HostThread<'_
     t.op(shaped("aten::add", 64), |t| t.kernel("add", 5.0));
 }
 
-/// Aligns both sides and checks all layers. `inside` receives the side and the layer, and may add calls to one op in
-/// that layer.
+/// Aligns both sides and checks the matches in all layers. The function `inside` receives the side and the layer, and
+/// may add calls to one op in that layer.
 fn align(inside: fn(&mut HostThread<'_>, usize, usize)) {
     let traces = [0, 1].map(|side| {
         let builder = TraceBuilder::cuda().thread("main", |t| {
@@ -71,7 +71,7 @@ fn every_layer_is_matched_like_the_first() {
 
 #[test]
 fn an_extra_query_in_one_layer_does_not_shift_the_others() {
-    // Fingerprints ignore query calls, because these calls may differ between two runs of one program.
+    // The fingerprint of a subtree ignores query calls, because these calls may differ between two runs of one program.
     let some = |t: &mut HostThread<'_>, side: usize, at: usize| {
         if (side, at) == (1, 5) || (side, at) == (0, 6) {
             t.call("cudaFuncGetAttributes");

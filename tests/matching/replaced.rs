@@ -1,5 +1,5 @@
-//! Tests for compiled regions and multi-tensor ops without Python frames, and for arguments that agree only in part. Each
-//! test covers one rule and fails if that rule is disabled.
+//! Tests for compiled regions and multi-tensor ops in traces without Python frames, and for calls whose arguments agree
+//! only in part. Each test covers one rule and fails if that rule is disabled.
 
 use crate::support::compared::{align_threads as look, shaped};
 use crate::support::find::calls;
@@ -33,7 +33,8 @@ fn layers(compiled: &'static [usize]) -> impl FnOnce(&mut HostThread<'_>) {
     }
 }
 
-/// For each region, the indices of the calls that the region replaced, among all `aten::` ops on the other side.
+/// For each region, the calls that it replaced. Each call is given as an index into the list of all `aten::` ops on the
+/// other side.
 fn replaced(diff: &TraceDiff) -> Vec<Vec<usize>> {
     let positions = |side: Side, calls: &[_]| {
         let tree = diff.tree(side);
@@ -118,7 +119,7 @@ fn partners(diff: &TraceDiff, name: &str) -> Vec<(Relation, Option<usize>)> {
 
 #[test]
 fn in_another_precision_equal_types_are_not_evidence() {
-    // The candidate runs the whole model in a different precision. The first `aten::index` in each trace happens to
+    // The candidate runs the whole model in a different precision. In each trace, the first `aten::index` happens to
     // have the type of the last `aten::index` in the other trace.
     let model = |types: [&'static str; 2], other: &'static str| {
         move |t: &mut HostThread<'_>| {

@@ -119,7 +119,7 @@ fn a_dropped_call_is_not_one_of_many_added_ones() {
     look(program(false, 0), program(true, 10), |diff| {
         assert_eq!(relation(diff, Side::Baseline, "aten::add").1, None);
     });
-    // A single added `aten::add` may be the dropped `aten::add` at a new position.
+    // A single added `aten::add` may be the dropped `aten::add`, moved to a new position.
     look(program(false, 0), program(true, 1), |diff| {
         assert_eq!(relation(diff, Side::Baseline, "aten::add").0, Relation::Moved);
     });

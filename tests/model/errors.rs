@@ -14,7 +14,8 @@ fn profile_error(text: &str) -> Error {
     Profile::from_bytes(text.as_bytes(), "p.csv").expect_err(text)
 }
 
-/// The text of an error, which must be one line that begins with the file name and ends with a remedy.
+/// The text of an error. Checks that it is a single line that begins with the file name and ends with a remedy in
+/// parentheses.
 fn shown(error: &Error) -> String {
     let text = error.to_string();
     assert!(text.starts_with(&error.path().expect("a file").display().to_string()), "{text}");

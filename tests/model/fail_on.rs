@@ -3,8 +3,8 @@
 use crate::support::root;
 use tracetree_model::{FailOn, ModelComparison, Outcome, failures, read_scenarios};
 
-/// A comparison with three notable kernel types. MatMulV2 has an error of −14.6% and takes 40% of the time;
-/// BatchMatMulV2 has an error of +122% and takes 4.5% of the time; and MemSet is unmodeled.
+/// A comparison with three kernel types that matter for the tests. MatMulV2 has an error of −14.6% and takes 40% of the
+/// time; BatchMatMulV2 has an error of +122% and takes 4.5% of the time; and MemSet is unmodeled.
 fn decoder() -> ModelComparison {
     let scenarios = read_scenarios(root().join("tests/fixtures/model_decoder/scenarios.toml"))
         .expect("scenarios");
@@ -27,7 +27,7 @@ fn failing(condition: &str) -> Vec<String> {
 fn a_row_fails_whether_the_prediction_is_too_high_or_too_low() {
     let above = failing("error>20%");
     assert_eq!(above, ["FusedInferAttentionScore", "BatchMatMulV2", "MemSet"]);
-    // Two rows have an error of exactly 20%.
+    // Two of the kernel types have an error of exactly 20%.
     let at_least = failing("error >= 20");
     assert_eq!(at_least.len(), 5);
     assert_eq!(at_least[2..4], ["QuantBatchMatmulV3", "RmsNorm"]);

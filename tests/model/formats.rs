@@ -4,7 +4,7 @@ use crate::support::enter_root;
 use crate::support::snapshot::assert_snapshot;
 use tracetree_model::{Format, Outcome, Scenario, read_scenarios, render};
 
-/// The outcomes for the decoder scenario and for a scenario whose profile is missing.
+/// The outcomes of two scenarios: the decoder scenario, and a scenario whose profile is missing.
 fn decoder() -> Vec<Outcome> {
     enter_root();
     let scenarios =

@@ -7,7 +7,8 @@ use tracetree_model::{
     scenarios_from_bytes,
 };
 
-/// Rows in a profile; each row has a type, a stream, and a start time and a duration in nanoseconds.
+/// Generates rows in a profile. Each row has an index of a type, an index of a stream, and a start time and a duration
+/// in nanoseconds.
 fn rows() -> impl Strategy<Value = Vec<(usize, usize, u32, u32)>> {
     prop::collection::vec((0..5_usize, 0..3_usize, 0..20_000_u32, 0..5_000_u32), 1..40)
 }
@@ -24,7 +25,7 @@ fn csv(rows: &[(usize, usize, u32, u32)]) -> String {
     std::iter::once(header).chain(rows.iter().map(line)).collect()
 }
 
-/// Ops in a model. Each op has an index into the list of kernel types in [`json`], and a duration in µs.
+/// Generates ops in a model. Each op has an index into the list of kernel types in [`json`], and a duration in µs.
 fn ops() -> impl Strategy<Value = Vec<(usize, u32)>> {
     prop::collection::vec((0..6_usize, 0..100_u32), 1..40)
 }
@@ -49,7 +50,7 @@ fn compare(ops: &[(usize, u32)], rows: &[(usize, usize, u32, u32)]) -> ModelComp
     Scenario::new("t", "p").compare_values(&trace, &OpMapping::default(), &profile(rows))
 }
 
-/// Strings that resemble the input of the parsers.
+/// Generates strings that resemble the input of the parsers.
 fn near(words: &'static [&'static str]) -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(words), 0..40).prop_map(|words| words.concat())
 }
@@ -62,7 +63,7 @@ proptest! {
         prop_assert_eq!(model, comparison.total.model.0);
         let durations: i64 = ops.iter().map(|op| i64::from(op.1) * 1_000).sum();
         // The share of each kernel type is rounded only once. Only two kernel types have shares that need rounding (one
-        // third or two thirds of an op), so the error is at most 2 ns.
+        // third or two thirds of an op), so the sum is wrong by at most 2 ns.
         prop_assert!((model - durations).abs() <= 2, "{} {}", model, durations);
         let profile: i64 = comparison.rows.iter().map(|row| row.amounts.profile.0).sum();
         prop_assert_eq!(profile, comparison.total.profile.0);

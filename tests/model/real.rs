@@ -44,8 +44,8 @@ fn assert_row(row: &Row, reference: &Value) {
     assert_eq!(reference["tc_count"], row.amounts.model_count, "{context}");
     let status = if row.status.label() == "unmodeled" { "TC未建模" } else { row.status.label() };
     assert_eq!(reference["status"], status, "{context}");
-    // The reference counts a launch twice if the launch's rows straddle a microsecond: it counts 154 launches instead
-    // of 128.
+    // If the rows of a launch fall into two different microseconds, the reference counts the launch twice: it counts
+    // 154 launches instead of 128.
     if row.kernel_type.as_str() == "hcom_allReduce_" {
         assert_eq!(reference["prof_count"], 154);
         return;
@@ -77,8 +77,7 @@ fn a_collective_of_a_real_profile_counts_once() {
     let mut rows = comparison.rows.iter();
     let row = rows.find(|row| row.kernel_type.as_str() == "hcom_allReduce_").expect("the row");
     assert_eq!((row.amounts.profile_count, row.amounts.model_count), (128.0, 128));
-    // The expected time is the sum over the 128 rows without a stream, which equals the sum over the 128 rows on
-    // stream 35.
+    // The expected time is the sum over the 128 rows without a stream. The 128 rows on stream 35 have the same sum.
     assert_eq!(row.amounts.profile, Nanos(49_513_744));
     assert_eq!(row.amounts.error_pct().map(|error| (error * 10.0).round()), Some(-150.0));
     assert_eq!((comparison.profile_rows.copies, comparison.profile_rows.aicpu), (129, 129));

@@ -103,8 +103,9 @@ fn an_unlisted_fused_all_reduce_counts_without_time() {
     ];
     let comparison = predicted(&ops, "");
     assert_eq!(model(&comparison, "QuantBatchMatmulV3"), (40_000, 1, Status::Hit));
-    // The fused all-reduce is not listed and counts as 0 µs; the separate all-reduce is listed. The third op is a miss
-    // and names no kernel type, so it is counted under its own name.
+    // The kernel type `hcom_allReduce_` is counted twice: for the fused op, which does not list it, with 0 µs, and for
+    // the separate all-reduce, which lists it, with 8 µs. The third op is a miss and names no kernel type, so it is
+    // counted under its own name.
     assert_eq!(model(&comparison, "hcom_allReduce_"), (8_000, 2, Status::Hit));
     assert_eq!(model(&comparison, "x.all_reduce.default"), (5_000, 1, Status::Miss));
 }

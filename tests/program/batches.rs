@@ -14,7 +14,7 @@ fn serving(name: &str, look: impl FnOnce(&Analysis)) {
     compare_files(PerSide::new(of("base"), of(name)), look);
 }
 
-/// The phase, requests and tokens for each step in a trace.
+/// For each step in a trace, its batch class, its number of requests and its number of tokens.
 fn batches(analysis: &Analysis, side: Side) -> Vec<(Option<BatchClass>, Option<u64>, Option<u64>)> {
     let spans = analysis.steps(side).spans().iter();
     spans.map(|span| (BatchClass::of(span), span.requests, span.tokens)).collect()
@@ -35,7 +35,7 @@ fn requests_in_another_order_are_compared_with_similar_ones() {
                 assert_eq!(one.0, two.0, "{name}: {row:?}");
                 assert!(row.evidence != Some(StepEvidence::SameBatch) || one == two, "{row:?}");
             }
-            // Maximum number of steps that can be matched by batch class.
+            // Computes the maximum number of steps that can be matched by batch class.
             let mut counts: BTreeMap<_, PerSide<usize>> = BTreeMap::new();
             for side in Side::BOTH {
                 all[side].iter().for_each(|batch| counts.entry(batch.0).or_default()[side] += 1);
@@ -69,8 +69,8 @@ fn every_call_of_a_compared_step_is_matched_within_its_pair() {
             matched += 1;
             assert_eq!(two.step(other), Some(partner[&step]));
         }
-        // The contexts of two matched steps have different lengths and are padded by different ops, so a few ops have
-        // no counterpart.
+        // The contexts of two matched steps have different lengths, so different ops pad them, and a few of these ops
+        // have no counterpart.
         assert!(ops > 1000 && matched * 100 > ops * 99, "{matched} of {ops}");
         assert!(analysis.changes().firm_share().is_some_and(|share| share > 0.9));
     });

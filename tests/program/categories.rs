@@ -40,7 +40,7 @@ fn kind_with(options: AnalysisOptions, body: impl FnOnce(&mut HostThread<'_>)) -
     })
 }
 
-/// A kernel below nested ops, which are listed outermost first.
+/// A kernel inside nested ops. `ops` lists these ops, outermost first.
 fn below(ops: &'static [&'static str], kernel: &'static str) -> impl FnOnce(&mut HostThread<'_>) {
     move |t| match ops {
         [op, rest @ ..] => t.op(*op, below(rest, kernel)),
@@ -143,12 +143,12 @@ fn without_an_op_the_autograd_node_or_the_innermost_module_decides() {
         kind(|t| t.op("LayerNormFunctionBackward", |t| t.kernel("k", 1.0))),
         "normalization by autograd"
     );
-    // An autograd node that moves no data is not evidence for a kernel's kind of work.
+    // The kind of work of a kernel is not derived from an autograd node that moves no data.
     let view = "autograd::engine::evaluate_function: SplitBackward0";
     assert_eq!(kind(|t| t.op(view, |t| t.kernel("gemm", 1.0))), "gemm by kernel_name");
     let norm = |t: &mut HostThread<'_>| t.module("RMSNorm_3", |t| t.kernel("k", 1.0));
     assert_eq!(kind(|t| t.module("Block_0", norm)), "normalization by module");
-    // An outer module is not evidence for the kind of work of the modules inside it.
+    // The kind of work in a module is not derived from an enclosing module.
     let inner = |t: &mut HostThread<'_>| t.module("Mystery_0", |t| t.kernel("k", 1.0));
     assert_eq!(kind(|t| t.module("Linear_0", inner)), "unclassified by none");
     // A range annotated by the user is not an op.
@@ -248,7 +248,7 @@ fn times(analysis: &Analysis) -> BTreeMap<String, PerSide<f64>> {
     times
 }
 
-/// A category, and the time in this category in ms on each side.
+/// A category, followed by the time in this category in ms, first in the baseline and then in the candidate.
 type Figure = (&'static str, f64, f64);
 
 #[test]
@@ -264,7 +264,7 @@ fn category_times_of_the_mi300x_and_h100_pairs_match_known_figures() {
                 ("gemm", 0.942, 0.735),
                 ("attention", 0.375, 0.123),
                 ("normalization", 0.140, 0.111),
-                // The convolution time does not include the two memsets of 2 µs each.
+                // The two memsets of 2 µs each do not count as convolution time.
                 ("convolution", 0.053, 0.125),
             ],
         ),
@@ -287,7 +287,7 @@ fn category_times_of_the_mi300x_and_h100_pairs_match_known_figures() {
     }
 }
 
-/// Total number of events and total time on each side, over all rows in a table.
+/// The total number of events and the total time over all rows in a table, for each side.
 fn sums<'a>(tallies: impl Iterator<Item = &'a Tally>) -> PerSide<(u64, Nanos)> {
     let mut sums: PerSide<(u64, Nanos)> = PerSide::default();
     for tally in tallies {
@@ -299,8 +299,8 @@ fn sums<'a>(tallies: impl Iterator<Item = &'a Tally>) -> PerSide<(u64, Nanos)> {
     sums
 }
 
-/// The rows in a table as sorted lines that do not depend on the names of the sides. `turn` swaps the two sides in
-/// each line.
+/// The rows in a table, formatted as sorted lines that do not contain the names of the sides. `turn` swaps the two
+/// sides in each line.
 fn lines<K>(
     rows: &[K],
     turn: bool,
@@ -321,7 +321,8 @@ fn sides(tally: &Tally) -> PerSide<(usize, Nanos)> {
     PerSide::from_fn(|side| (tally.count(side), tally.total(side)))
 }
 
-/// The lines of three tables. The tests use these lines to check that swapping the sides only swaps the values.
+/// The lines for the rows of three tables. The tests use these lines to check that swapping the sides only swaps the
+/// values.
 fn table_lines(analysis: &Analysis, turn: bool) -> [Vec<String>; 3] {
     let same = analysis.same_kernels();
     [
@@ -433,7 +434,7 @@ fn stacks_are_those_at_the_launch_of_a_kernel() {
                     t.op("aten::mm", |t| t.kernel("gemm", 900.0));
                     t.op("aten::mm", |t| t.kernel("gemm", 900.0));
                 });
-                // The kernels keep running while the last frame is open.
+                // The kernels are still running while the last frame is open.
                 t.frame("log.py(1): write", |t| t.op("aten::mm", |t| t.kernel("gemm", 1.0)));
             });
         })

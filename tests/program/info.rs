@@ -290,7 +290,7 @@ fn kernel_names_alone_are_thin_evidence_for_an_architecture() {
     assert_eq!(model("a_kernel").architecture, None);
 }
 
-/// What `tracetree info` reports as the model of a trace whose main thread runs `body`.
+/// The model that `tracetree info` reports for a trace whose main thread runs `body`.
 fn model_of_thread(body: impl FnOnce(&mut HostThread<'_>)) -> Model {
     let json = TraceBuilder::cuda().thread("main", body).json();
     Model::of(&CallTree::build(trace("a trace", &json)))
@@ -380,7 +380,7 @@ fn a_softmax_between_matrix_products_is_attention() {
     assert_eq!((found.what, found.is_thin), (Architecture::Transformer, false));
     assert_eq!(found.evidence, ["softmax between matrix products (4)"]);
     assert_eq!((model.heads, model.head_size), (Some(4), Some(32)));
-    // If the sizes of the second matrix product do not match, the ops are not attention.
+    // If the sizes of the two matrix products do not fit together, the ops are not treated as attention.
     assert_eq!(attention(65).architecture, None);
 }
 

@@ -1,9 +1,9 @@
 //! Checks the kind of work that is assigned to each of more than a thousand kernels. The expected kinds are
 //! hand-assigned labels in `tests/data/kernels.csv`.
 //!
-//! The columns in `kernels.csv` are the kernel name; the ops above the launch, outermost first; the label; the GPU time
-//! in µs that the row represents in recorded traces; and whether the kernel comes from a recording or from public
-//! documentation.
+//! The file `kernels.csv` has the following columns: the kernel name; the ops above the launch, outermost first; the
+//! label; the GPU time in µs that the row represents in recorded traces; and whether the kernel comes from a recording
+//! or from public documentation.
 
 use crate::support::compared::{compare_with, trace};
 use crate::support::root;
@@ -49,8 +49,8 @@ fn kind(row: &Judged) -> (String, &'static str) {
     })
 }
 
-/// The total GPU time of the misclassified rows from one source, and the total GPU time of all rows from that source.
-/// Prints the misclassified rows.
+/// The total weight of the misclassified rows from one source, and the total weight of all rows from that source. The
+/// function `weight` returns a row's GPU time, or 1 to count rows. Prints the misclassified rows.
 #[expect(clippy::print_stdout, reason = "which rows are wrong is what the list is kept for")]
 fn wrong(source: &str, weight: fn(&Judged) -> f64) -> (f64, f64) {
     let (mut wrong, mut all) = (0.0, 0.0);

@@ -47,7 +47,7 @@ fn model(blocks: &[f64]) -> String {
     builder.unlinked_kernel("warm_up", 4.0).json()
 }
 
-/// A table row: the stack, the layer number on each side, and the time on each side in µs.
+/// A table row: the name of the stack, the layer number on each side, and the time on each side in µs.
 type Shown = (String, Option<u32>, Option<u32>, [f64; 2]);
 
 fn rows(analysis: &Analysis) -> Vec<Shown> {
@@ -151,8 +151,8 @@ fn one_slow_layer_is_an_outlier_on_its_side() {
 
 #[test]
 fn a_layer_is_an_outlier_from_three_and_a_half_deviations() {
-    // For the values 7, 8, …, 13 and one larger value, the scaled median deviation is 1.4826 × 2. The limit is 3.5
-    // times this deviation, which is 10.4.
+    // For the values 7, 8, …, 13 and one larger value, the scaled median deviation is 1.4826 × 2, which is about 2.97.
+    // A value is an outlier if it exceeds the median by more than 3.5 times this deviation, which is 10.4.
     let is_out = |last: f64| {
         let times = [7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, last];
         let text = model(&times);
@@ -340,7 +340,7 @@ fn layers_add_up_and_mirror_on_real_traces() {
     }
 }
 
-/// For each stack in the baseline, the class of the layers and the number of layers.
+/// The stacks of layers in the baseline: for each stack, the class and the number of its layers.
 fn stacks(text: &str) -> Vec<(String, usize)> {
     compare_texts(&PerSide::new(text.to_owned(), text.to_owned()), |analysis| {
         let stacks = analysis.layers(Side::Baseline).stacks().iter();
@@ -377,7 +377,7 @@ fn two_kinds_of_blocks_in_one_replay_are_two_stacks_with_nothing_between() {
     });
 }
 
-/// An encoder whose layers have the module numbers `layers`. `extra` adds an op to each layer.
+/// An encoder whose layers have module numbers from the range `layers`. With `extra`, each layer has an additional op.
 fn encoder(t: &mut HostThread<'_>, number: usize, layers: std::ops::Range<usize>, extra: bool) {
     t.module(&format!("Encoder_{number}"), |t| {
         for layer in layers {

@@ -14,7 +14,8 @@ use tracetree::trace::Nanos;
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Side};
 
-/// For each row in the step table, the index of the step on each side.
+/// For each row in the step table, the index of its step on each side; `None` if the row has no
+/// step on that side.
 fn places(analysis: &Analysis) -> Vec<[Option<u32>; 2]> {
     let places = analysis.step_places();
     places.iter().map(|place| Side::BOTH.map(|side| Some(place[side]?.0))).collect()
@@ -329,7 +330,8 @@ fn a_selection_by_phase_keeps_only_that_phase() {
     assert_eq!(rows.iter().map(|row| row.phase).collect::<Vec<_>>(), [Phase::TrainForward]);
 }
 
-/// Checks that the sum over steps and the sum over phases give the same time.
+/// Checks that the times of all steps add up to the total time, and that the times of all phases do
+/// so, too.
 fn adds_up(analysis: &Analysis) {
     let (steps, phases) = (analysis.step_rows(), analysis.phase_rows());
     for side in Side::BOTH {

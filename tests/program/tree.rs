@@ -94,7 +94,7 @@ fn an_overhang_of_at_most_a_microsecond_is_timer_noise() {
     assert!(tree.notes().get("BROKEN_NESTING").is_none());
 }
 
-/// A tree of ops that all have the same start and duration, each nested in the op before it.
+/// A tree of ops with the same start and duration. Each op is nested in the previous op.
 fn equal_ops(count: usize) -> CallTree {
     CallTree::build(of_events((0..count).map(|_| op("aten::add", 100.0, 50.0))))
 }

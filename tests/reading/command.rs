@@ -82,7 +82,7 @@ fn utf_16_text_is_reported() {
     assert!(err.contains("UTF-16"), "{err}");
 }
 
-/// Each file name has the ending of a different format, because the reader must recognize the format from the
+/// Each file name has the wrong ending for the file's format, because the reader must recognize the format from the
 /// content alone.
 #[test]
 fn every_command_reads_the_files_of_every_recorder() {

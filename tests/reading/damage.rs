@@ -105,7 +105,8 @@ fn truncation_is_reported_whatever_else_is_damaged() {
 
 #[test]
 fn truncation_after_a_repair_keeps_all_whole_events() {
-    // After a repair, the reader uses small windows at first. The input is longer than two small windows.
+    // After a repair, the reader processes the text in small windows at first. The input is longer than two small
+    // windows.
     let broken = r#"{"ph": "X", "cat": "cpu_op", "name": "say "hi"", "ts": 1, "dur": 1}"#;
     for count in [100, 150, 200, 250] {
         let events: Vec<String> = (0..count).map(|ts| op("a", ts)).collect();

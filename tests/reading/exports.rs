@@ -136,7 +136,8 @@ fn layers_of_different_windows_are_compared_by_their_number() {
     }
 }
 
-/// The verdicts depend on whether the traces are comparable, and comparing the windows once depended on the verdicts.
+/// Guards against a circular dependency: the verdicts depend on whether the traces are comparable, and the comparison
+/// of windows once depended on the verdicts.
 #[test]
 fn several_runs_of_different_windows_are_compared() {
     let input = |export: &Export| Input::Bytes("t".to_owned(), export.bytes());
@@ -209,7 +210,7 @@ fn rows_without_a_thread_an_end_or_a_name_are_counted() {
     let expected =
         ["NVTX mark or other event", "NVTX range without a thread", "NVTX range without an end"];
     assert_eq!(left_out, expected);
-    // An unclosed range has no work of its own, so the recording does not count as damaged.
+    // A range that never ends contains no work, so the recording does not count as damaged.
     assert_eq!(trace.losses(), tracetree::trace::Losses::default());
     assert_eq!(trace.notes().get("UNTIMED_EVENTS").map(|note| note.count), Some(1));
     assert_eq!(trace.notes().get("MISSING_NAMES").map(|note| note.count), Some(1));

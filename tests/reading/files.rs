@@ -30,8 +30,8 @@ fn note(trace: &Trace, code: &str) -> (u64, String) {
     trace.notes().get(code).map_or((0, String::new()), |note| (note.count, note.message.clone()))
 }
 
-/// Checks a repaired trace: the number of elements, the number of kept events, the number of repairs, and the text of
-/// the note.
+/// Checks a repaired trace: the number of its elements, the number of kept events, the number of repairs, and the text
+/// of the note about the repairs.
 #[track_caller]
 fn assert_repaired(name: &str, elements: u64, kept: usize, repairs: u64, message: &str) {
     let Some(trace) = trace(name) else { return };
@@ -61,7 +61,7 @@ fn assert_strict_refuses(name: &str, refuses: bool) {
     }
 }
 
-/// The name of the first event in a file. In most files in `malformed/`, the damaged event comes before the undamaged
+/// The name of the first event in a file. In most files in `malformed/`, the damaged event precedes all undamaged
 /// events.
 #[track_caller]
 fn first_name(name: &str) -> Option<String> {

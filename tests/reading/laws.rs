@@ -29,7 +29,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("finished")
 }
 
-/// The trace with its events repeated, so that most events resemble an earlier event.
+/// The trace in [`TEXT`] with its events repeated, so that most events resemble an earlier event.
 fn repeated(times: usize) -> String {
     let key = "\"traceEvents\": [";
     let start = TEXT.find(key).expect("events") + key.len();
@@ -137,7 +137,7 @@ fn apply(bytes: &mut Vec<u8>, change: &Change) {
     }
 }
 
-/// The trace with its events repeated six times, and with the changes applied to the last third.
+/// A trace whose events are repeated six times, with the given changes applied to the last third of the text.
 fn damaged_later(changes: &[Change]) -> Vec<u8> {
     let text = repeated(6);
     let at = text.len() * 2 / 3;
@@ -199,7 +199,7 @@ proptest! {
     fn strict_rejects_every_text_that_is_not_json(changes in prop::collection::vec(change(), 1..3)) {
         let bytes = damaged_later(&changes);
         let strict = Trace::from_reader("t", &bytes[..], &ReadOptions::default().strict());
-        // Numbers are compared in raw form, because `1e999` is valid JSON although it does not fit into a double.
+        // This check must not convert numbers, because `1e999` is valid JSON although it does not fit into a double.
         let is_json = serde_json::from_slice::<Box<serde_json::value::RawValue>>(&bytes).is_ok();
         prop_assert!(is_json || strict.is_err());
     }

@@ -20,8 +20,9 @@ fn diff(baseline: &str, candidate: &str) -> SnapshotDiff {
     SnapshotDiff { sides: PerSide::new(open(baseline), open(candidate)) }
 }
 
-/// Bytes live at the end, peak, reserved bytes, and number of allocations. The expected figures were computed in Python
-/// with `pickle.load`, by going backwards from the blocks that are active at the end.
+/// For each snapshot: the bytes live at the end, the peak of the live bytes, the reserved bytes, and the number of
+/// allocations. The values were computed in Python with `pickle.load`, by going backwards from the blocks that are
+/// active at the end.
 const COUNTED: [(&str, [i64; 4]); 7] = [
     ("base", [280_025_344, 752_195_848, 807_403_520, 426]),
     ("again", [280_025_344, 752_195_848, 807_403_520, 426]),
@@ -64,7 +65,8 @@ fn a_peak_that_moves_is_found_by_its_stack() {
     let at_peak = || rows.iter().filter(|row| row.moment == Moment::Peak);
     let total: i64 = at_peak().map(|row| row.difference()).sum();
     assert_eq!(total, 564_205_832 - 752_195_848);
-    // The largest difference comes from the activations of the transformer blocks, which checkpointing recomputes.
+    // Checkpointing recomputes the activations of the transformer blocks instead of keeping them, which causes the
+    // largest difference.
     let first = at_peak().next().expect("a row");
     assert!(first.difference() < 0, "{first:?}");
     assert!(first.frame().contains(".py: forward"), "{}", first.frame());
@@ -111,7 +113,8 @@ fn other_pickles_are_named_as_such() {
     }
 }
 
-/// `device_traces` contains the same list of events many times, so a few bytes lead to many visits.
+/// In this file, `device_traces` contains the same list of events many times, so a few bytes make the reader visit many
+/// events.
 #[test]
 fn a_list_of_one_list_over_and_over_ends_early() {
     let mut bytes = b"\x80\x04}(\x8c\x08segments]\x8c\x0ddevice_traces](".to_vec();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// Start and end of an event in ns, both rounded down.
 pub(crate) type Times = (i64, i64);
 
-/// For each event in file order, the name of the event's kind, its plane, and its times.
+/// For each event, in file order: the name of its kind, the name of its plane, and its times.
 pub(crate) fn events(bytes: &[u8]) -> Vec<(String, String, Times)> {
     let mut events = Vec::new();
     for plane in messages(bytes, 1) {
@@ -67,7 +67,8 @@ fn number(message: &[u8], field: u64) -> u64 {
     fields(message).iter().rev().find(|(own, ..)| *own == field).map_or(0, |(_, value, _)| *value)
 }
 
-/// For each field in a message, its field number, value and bytes.
+/// For each field in a message: the field number, the value of an integer field (otherwise 0), and the bytes of a
+/// length-delimited field (otherwise `None`).
 fn fields(message: &[u8]) -> Vec<(u64, u64, Option<&[u8]>)> {
     let (mut found, mut rest) = (Vec::new(), message);
     while !rest.is_empty() {

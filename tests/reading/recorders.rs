@@ -1,4 +1,5 @@
-//! Tests with Nsight Systems and XLA files: independently computed totals, properties of comparisons, and damage.
+//! Tests with Nsight Systems and XLA files: totals are checked against independently computed values, comparisons must
+//! have general properties, and a damaged file must result in an error or in a trace of limited size.
 
 use crate::protobuf;
 use crate::support::root;
@@ -32,7 +33,7 @@ fn total(trace: &Trace, category: Category) -> (usize, i64) {
 fn the_totals_of_an_export_are_those_of_sqlite() {
     let trace = Trace::open(nsight()).expect("an export");
     assert_eq!(trace.header().recorder, Recorder::NsightSystems);
-    // SELECT count(*), sum(end - start) FROM …
+    // The expected values were computed with SQLite: `SELECT count(*), sum(end - start) FROM …`.
     assert_eq!(total(&trace, Category::Kernel), (65, 20_891_999));
     assert_eq!(total(&trace, Category::Memcpy), (6, 188_160));
     assert_eq!(total(&trace, Category::Memset), (4, 3_040));
@@ -41,9 +42,9 @@ fn the_totals_of_an_export_are_those_of_sqlite() {
     assert_eq!(trace.left_out(), [("synchronization".to_owned(), 1)]);
 }
 
-/// Expected values for an export, computed with SQL. The array contains the number of rows and the total time in ns of
-/// kernels, copies, memsets and runtime calls, in this order. The pair contains the number and the total time of the
-/// ranges. The last value is the number of GPU events whose call is not in the file.
+/// Expected values for an export, computed with SQL. First, for kernels, copies, memsets and runtime calls, in this
+/// order: the number of rows, and their total time in ns. Second, the number and the total time of the ranges. Last,
+/// the number of GPU events whose call is not in the file.
 type Sums = ([(usize, i64); 4], (usize, i64), usize);
 
 const SUMS: [(&str, Sums); 2] = [
@@ -142,7 +143,7 @@ fn allocations_of_a_profile_satisfy_the_byte_law() {
     }
 }
 
-/// In each run, the ops are distributed differently over the threads of a pool, so a scope may begin or end at a
+/// The ops are distributed over the threads of a pool, in each run differently, so a scope may begin or end at a
 /// different op. However, no op is added or removed.
 #[test]
 fn two_runs_of_a_cpu_program_run_the_same_ops() {
@@ -244,7 +245,7 @@ fn kernels_have_the_times_of_the_reference() {
     assert_eq!(compared, 5);
 }
 
-/// The reference counts GPUs from 1.
+/// The reference numbers the GPUs starting from 1.
 #[test]
 fn gpus_are_busy_for_as_long_as_the_reference_says() {
     let Some(folder) = traces::real("jax") else { return };
@@ -324,7 +325,8 @@ fn whole_recordings_of_all_recorders_satisfy_the_laws() {
 #[test]
 fn comparisons_of_all_recorders_satisfy_the_laws() {
     let unpacked = |path: PathBuf| files::unpacked(&path).expect("a trace");
-    // Compares two JAX traces with each other, and an Nsight Systems trace with a Kineto trace and with a JAX trace.
+    // Compares several pairs: two JAX traces, an Nsight Systems trace with a Kineto trace, and an Nsight Systems trace
+    // with a JAX trace.
     let pair =
         [unpacked(jax("jax_cpu_base")), unpacked(jax("jax_cpu_relu"))].join(&b"\n====\n"[..]);
     laws::hold_for_comparing(&pair);
@@ -388,8 +390,8 @@ fn damage_is_an_error_or_a_bounded_trace() {
             }
             match read(&bytes) {
                 Ok(trace) => {
-                    // The bound allows for up to 48 scopes, a program and an op around each event; an event takes at
-                    // least two bytes.
+                    // The bound allows each event, which takes at least two bytes, to be enclosed by up to 48 scopes, a
+                    // program and an op.
                     assert!(trace.len() < 25 * bytes.len());
                     if round % 10 == 1 {
                         CallTree::build(trace);

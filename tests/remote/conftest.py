@@ -1,4 +1,5 @@
-"""An object store, and a proxy that records, changes and rejects the requests from the command to the store."""
+"""An object store, and a proxy between the command and the store. The proxy records all requests, and can reject them
+or break connections."""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ Watcher = Callable[[Request], "Refusal | Fault | None"]
 
 @dataclass
 class Storage:
-    """A bucket, and the requests that the bucket received."""
+    """A bucket, and the requests that the command sent to it."""
 
     client: Any
     endpoint: str
@@ -88,11 +89,11 @@ class Storage:
         return {key.removeprefix(prefix): self.get(key) for key in self.keys(prefix)}
 
     def assert_same(self, prefix: str, other: str) -> None:
-        """Compares the objects below two prefixes."""
+        """Asserts that the objects below two prefixes are equal."""
         assert_same(self.contents(prefix), self.contents(other))
 
     def asked(self, method: str, part: str) -> list[Request]:
-        """Returns the requests so far that use ``method`` and whose path contains ``part``."""
+        """Returns all requests so far with the given method and with a path that contains ``part``."""
         return [request for request in self.requests if request.method == method and part in request.path]
 
     def environment(self, **others: str) -> dict[str, str]:
@@ -113,7 +114,7 @@ class Storage:
 
 
 def assert_same(here: dict[str, bytes], there: dict[str, bytes]) -> None:
-    """Compares files or objects by name. A failure names those that differ, without their bytes."""
+    """Asserts that two sets of files or objects are equal. A failure lists the names of those that differ."""
     assert here.keys() == there.keys()
     assert not [name for name, content in here.items() if content != there[name]]
 
@@ -125,7 +126,7 @@ class Done:
 
 
 class Between(BaseHTTPRequestHandler):
-    """Forwards requests to the server, unless ``watch`` interferes."""
+    """Forwards requests to the server, unless ``Storage.watch`` asks for a refusal or a fault."""
 
     protocol_version = "HTTP/1.1"
     storage: Storage
@@ -160,7 +161,7 @@ class Between(BaseHTTPRequestHandler):
         for name, value in headers.items():
             if name.lower() not in ("content-length", "connection", "transfer-encoding"):
                 self.send_header(name, value)
-        # The content length that a response to HEAD would have.
+        # A response to HEAD has no body, so the length comes from the server's header.
         self.send_header("Content-Length", next(iter(length.values()), str(len(body))))
         self.end_headers()
         if self.command != "HEAD":
@@ -179,7 +180,7 @@ class Between(BaseHTTPRequestHandler):
 
 
 class Proxy(ThreadingHTTPServer):
-    """Accepts as many connections at once as the command opens. With the default queue of five connections, the
+    """Accepts all connections that the command opens at the same time. With the default queue of five connections, the
     operating system drops some connections, and a dropped connection delays the command by up to 30 s."""
 
     daemon_threads = True
@@ -216,7 +217,7 @@ def storage(server: int) -> Iterator[Storage]:
 
 @pytest.fixture
 def job(storage: Storage) -> Storage:
-    """Traces of four ranks before and after a change; after the change, the file of one rank is not a trace."""
+    """A bucket with the traces of four ranks before and after a change. After the change, one file is not a trace."""
     for rank in range(4):
         storage.put(f"before/rank_{rank}.json.gz", BEFORE)
         storage.put(f"after/rank_{rank}.json.gz", AFTER if rank != 3 else b'{"no": "trace"}')

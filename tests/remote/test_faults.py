@@ -1,5 +1,5 @@
-"""Tests with a fleet on a faulty store (throttling, failures, truncation, stalls): each pair is compared or
-reported."""
+"""Tests with a fleet on a faulty store (throttling, failures, truncation, stalls): each pair must either be compared or
+be reported as failed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def s3(key: str) -> str:
 
 
 def trace(rank: int, duration: int) -> bytes:
-    """A rank with one op and one kernel."""
+    """The trace of a rank with one op and one kernel."""
     def event(cat: str, name: str, ts: int, dur: int, thread: int) -> dict[str, object]:
         return {"ph": "X", "cat": cat, "name": name, "pid": 0, "tid": thread, "ts": ts, "dur": dur,
                 "args": {"correlation": 1, "External id": 1}}
@@ -34,7 +34,7 @@ def trace(rank: int, duration: int) -> bytes:
 
 @pytest.fixture
 def fleet(storage: Storage, tmp_path: Path) -> Storage:
-    """A bucket with many small ranks, and a plan."""
+    """A bucket with the small traces of many ranks, and with a plan for them."""
     for rank in range(RANKS):
         storage.put(f"before/rank_{rank}.json", trace(rank, 100))
         storage.put(f"after/rank_{rank}.json", trace(rank, 100 + rank % 7))
@@ -98,7 +98,7 @@ def test_a_run_with_a_bad_shard_and_a_bad_trace_adds_up(fleet: Storage) -> None:
         return Refusal(500, "InternalError") if is_bad else None
 
     # The run creates its own plan, which has the same keys as the fleet's plan. To create the plan, the run reads
-    # only the start of each trace. In this test, these requests do not fail.
+    # only the start of each trace; in this test, these reads do not fail.
     fleet.watch = lambda request: watch(request) if request.range != "bytes=0-262143" else None
     done = fleet.run("fleet", "run", s3("before"), s3("after"), "-o", s3("out"))
     assert f"{RANKS} planned = {RANKS - 2} ok + 2 failed + 0 unmatched" in done.told

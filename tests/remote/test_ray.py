@@ -1,5 +1,5 @@
-"""Tests a fleet on Ray with a store that fails at random: the result must equal, byte for byte, the result of a local
-run without failures.
+"""Tests a fleet on Ray with a store that fails at random. The result must be identical to the result of a local run
+without failures, byte for byte.
 
 ``TRACETREE_PYTHON`` names a Python interpreter with the package tracetree and Ray; ``python/test`` installs both into
 ``target/python/tools``.
@@ -23,7 +23,7 @@ __all__ = ["fleet"]
 
 @pytest.fixture
 def python() -> str:
-    """An interpreter with tracetree and Ray."""
+    """The path of a Python interpreter with tracetree and Ray."""
     python = os.environ.get("TRACETREE_PYTHON")
     if not python:
         pytest.skip("TRACETREE_PYTHON names no interpreter")
@@ -46,7 +46,7 @@ def test_ray_kills_and_a_faulty_store_change_no_byte(fleet: Storage, python: str
         environment = fleet.environment(TRACETREE_COMMAND=os.environ["TRACETREE"], TRACETREE_RETRY_SECONDS="120")
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
         assert done.returncode == 0, done.stderr
-        # Printed if the test fails: the findings and the warnings.
+        # If the test fails, pytest shows this output, which contains the findings and the warnings.
         print(done.stderr)
         counts: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
         return counts

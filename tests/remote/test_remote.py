@@ -1,4 +1,4 @@
-"""Tests for the command on a bucket: which objects the command reads and writes, and what it prints if it fails."""
+"""Tests for the command on a bucket: which objects it reads and writes, and what it prints if it fails."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_a_shard_is_written_where_there_is_none_and_never_over_one(job: Storage)
     job.watch = watch
     job.run("fleet", "map", s3("plan.json"), "-o", s3("out"), "--pair", "0")
     assert job.get(faster[0]) == b"of somebody who was faster"
-    # Another program overwrote the object with content that is not a shard, so the next run writes the shard again.
+    # Another program created the object first, but its content is not a shard, so the next run writes the shard again.
     job.run("fleet", "map", s3("plan.json"), "-o", s3("out"), "--pair", "0")
     assert len(whole(job.contents("out/"))) == 1
 
@@ -263,7 +263,7 @@ def test_half_a_shard_is_no_shard(job: Storage) -> None:
 
 @pytest.fixture
 def rules(tmp_path: Path) -> Path:
-    """A rule file that makes the plan 20 MiB large, because objects over 16 MiB are uploaded in parts."""
+    """A category file that makes the plan 20 MiB large. Objects over 16 MiB are uploaded in parts."""
     path = tmp_path / "categories.toml"
     path.write_text("# " + "x" * (20 * MIB) + "\n")
     return path

@@ -24,7 +24,7 @@ fn tables() -> Vec<Table> {
     tables
 }
 
-/// The columns in a table, as a Markdown table. Columns that have the same meaning on both sides share a line.
+/// The columns in a table, as a Markdown table. If two columns differ only in their side, they share a line.
 fn described(table: &Table) -> String {
     let mut text = String::from("| column | unit | meaning |\n|---|---|---|\n");
     let mut columns = table.columns().iter().peekable();
@@ -58,8 +58,8 @@ fn unit(column: &ColumnInfo) -> &str {
     }
 }
 
-/// Inserts the columns of `table` between the markers for this table on the page; `None` if the page has no such
-/// markers.
+/// Replaces the text between the markers for `table` on a page by the table's columns; returns `None` if the page has
+/// no such markers.
 fn with_columns(page: &str, table: &Table) -> Option<String> {
     let mark = format!("<!-- columns: {} -->\n", table.name());
     let (before, rest) = page.split_once(&mark)?;

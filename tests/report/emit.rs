@@ -31,7 +31,7 @@ fn run(folder: &TempDir, arguments: &[&str]) -> Output {
     output
 }
 
-/// The report files that `--emit` selects. Fails unless all tables are present.
+/// The optional files in the report, such as `report.html`. Fails unless the report contains all required tables.
 fn written(folder: &TempDir) -> BTreeSet<String> {
     let names: BTreeSet<String> = fs::read_dir(folder.path().join("report"))
         .expect("a report")
@@ -123,7 +123,7 @@ fn the_summary_fits_its_width_and_has_no_colour_in_a_pipe() {
     for pair in [model_pair(), hostile_pair()] {
         let folder = folder_of(&pair);
         let text = String::from_utf8(run(&folder, &["-v"]).stdout).expect("UTF-8");
-        // Output to a pipe is not shortened, so a long name is on a separate line.
+        // Output to a pipe is not shortened. The only line that may be too long is the one with the long name.
         let fits = |line: &str| line.chars().count() <= 100 || line.starts_with("void kernel<long");
         assert!(text.lines().all(fits), "{text}");
         assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");

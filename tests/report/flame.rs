@@ -7,7 +7,7 @@ use std::fs;
 use tracetree::PerSide;
 use tracetree::report::Emit;
 
-/// Both flame graph files for a pair: folded lines and the SVG.
+/// Both flame graph files for a pair: the text of `folded.txt`, and the SVG.
 fn files(pair: &PerSide<String>) -> (String, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let target = folder.path().join("report");
@@ -16,7 +16,7 @@ fn files(pair: &PerSide<String>) -> (String, String) {
     (read("folded.txt"), read("flamegraph.svg"))
 }
 
-/// Splits a folded line into the calls and the two times.
+/// Splits a line of `folded.txt` into the calls and the two times.
 fn parse(line: &str) -> (Vec<&str>, [i64; 2]) {
     let mut parts = line.rsplitn(3, ' ');
     let candidate = parts.next().expect("trace2").parse().expect("a number");

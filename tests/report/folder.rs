@@ -167,8 +167,8 @@ fn the_summary_has_a_version_and_exact_totals() {
     assert_eq!(summary["notes"][0]["code"], "LAUNCH_NOT_CAPTURED");
 }
 
-/// A step with 4 tokens: one op whose kernels have the durations `times`, and a separate op with
-/// one kernel for each name in `alone`.
+/// A trace of one step with 4 tokens. The step has one op whose kernels have the durations `times`, and for each name
+/// in `alone`, an additional op with one kernel.
 fn batch(times: &[f64], alone: &[&str]) -> String {
     let builder = TraceBuilder::cuda().thread("main", |t| {
         t.annotation("step[DECODE bs=4]", |t| {
@@ -404,8 +404,8 @@ fn a_large_tree_draws_equal_siblings_once_and_all_differences() {
     let full = text(&folder, "full/merged_tree_output.txt");
     let folded = text(&folder, "folded/merged_tree_output.txt");
     let full: Vec<&str> = full.lines().collect();
-    // Each line in the folded file equals the line for the same node in the full file, except for the counts and the
-    // position.
+    // For each line in the folded file, the full file has an equal line for the same node, except for the counts and
+    // the position.
     let mut counts = Vec::new();
     for line in folded.lines() {
         let (drawn, id) =
@@ -424,7 +424,7 @@ fn a_large_tree_draws_equal_siblings_once_and_all_differences() {
         |lines: &[&str]| lines.iter().filter(|line| line.contains("<< trace2: aten::relu")).count();
     assert_eq!((only(&full), only(&folded.lines().collect::<Vec<_>>())), (1, 1));
     // In the full file, each of the eleven steps without differences has 15 lines. The folded file contains only two of
-    // these steps, and omits two layers with four lines each in both steps.
+    // these steps. In both, it omits two layers with four lines each.
     assert_eq!(folded.lines().count(), full.len() - 9 * 15 - 2 * 2 * 4, "{folded}");
     let calls: Vec<&str> = folded.lines().filter(|line| line.starts_with(['├', '└'])).collect();
     let (last, others) = calls.split_last().expect("calls");
@@ -476,7 +476,7 @@ fn many_gpu_events_are_grouped_without_losing_any_of_their_time() {
         let rows = reader.deserialize().map(|row| row.expect("a row"));
         rows.collect::<Vec<BTreeMap<String, String>>>()
     };
-    // For each group: the number of events, and the sums of their times in ns.
+    // For each group: the number of events, the sum of their kernel times in ns, and the sum of their busy times in ns.
     let groups = |rows: &[BTreeMap<String, String>]| {
         let mut groups: BTreeMap<Vec<String>, (u64, u64, u64)> = BTreeMap::new();
         for row in rows {

@@ -36,7 +36,7 @@ fn data_of(page: &str) -> Value {
 #[test]
 fn a_page_is_complete_in_itself() {
     let page = page_of(&model_pair());
-    // A link leads to Perfetto, but the page itself loads nothing.
+    // The page contains a link to Perfetto, but it loads nothing from other addresses.
     let loaded = page.replace("<a href=\"https://ui.perfetto.dev/\"", "");
     let loaded = loaded.replace("createElementNS(\"http://www.w3.org/2000/svg\"", "");
     for outside in ["http://", "https://", "@import", "src=\"", "url("] {
@@ -134,8 +134,7 @@ fn a_large_pair_gives_a_page_below_10_mb_that_says_what_it_leaves_out() {
     let kept = data["tree"]["depth"].as_array().expect("depths").len() as i64;
     // The nodes are the thread and, for each op, the op, the inner op, the launch and the kernel.
     assert_eq!(kept + hidden, 1 + 4 * 60_000);
-    // The timeline keeps 1,500 matched host calls, 1,500 matched GPU events, and the leading
-    // causes.
+    // The timeline shows up to 1,500 nodes for host calls, up to 1,500 nodes for GPU events, and the leading causes.
     let drawn = data["timeline"]["slices"]["node"].as_array().expect("slices").len();
     assert!((3_000..=6_100).contains(&drawn), "{drawn} slices");
     let (_, told) = page.split_once("in one child; ").expect("what is omitted");
@@ -145,8 +144,8 @@ fn a_large_pair_gives_a_page_below_10_mb_that_says_what_it_leaves_out() {
     assert_eq!(number(left_out) + drawn, number(all));
 }
 
-/// Two steps of a generated trace: the timeline shows the selected step with the numbers that were used to generate
-/// the trace.
+/// The traces have two steps each. Checks that the timeline shows one step of each side, with the times from which the
+/// traces were generated.
 #[test]
 fn the_timeline_has_one_step_of_both_sides_from_its_start() {
     let data = data_of(&page_of(&model_pair()));
@@ -166,7 +165,7 @@ fn the_timeline_has_one_step_of_both_sides_from_its_start() {
         let lane = column("lane")[at].as_u64().expect("a lane") as usize;
         lanes[lane]["side"].as_u64().expect("a side")
     };
-    // Work that was launched by the previous step but runs in the selected step is also shown, and is marked.
+    // The timeline also shows and marks work that the previous step launched, if it runs in the selected step.
     let relations = timeline["slices"]["relation"].as_str().expect("letters").as_bytes();
     let is_of_step = |at: usize| relations[at] != b'o';
     let times = |name: &str, side: u64| -> Vec<i64> {
@@ -179,7 +178,7 @@ fn the_timeline_has_one_step_of_both_sides_from_its_start() {
     assert_eq!(times("aten::miopen_convolution_kernel", 1), [40_000]);
     assert_eq!(times("aten::cudnn_convolution_kernel", 2), [60_000]);
     assert_eq!(times("gemm_kernel", 1), [20_000, 21_000, 22_000]);
-    // The slices of two matched events have the same node, and the page uses this node to connect the slices.
+    // The slices of two matched events have the same node. The page uses the node to connect the two slices.
     let node = |name: &str, side: u64| {
         let at = (0..names.len()).find(|&at| names[at] == name && side_of(at) == side);
         column("node")[at.unwrap_or_else(|| panic!("no {name}"))].clone()
@@ -276,8 +275,8 @@ fn write_answers(pair: &PerSide<String>, file: &Path) {
     fs::write(file, Value::from(answers).to_string()).expect("a writable folder");
 }
 
-/// Writes reports on real pairs, if the traces are available: different devices, and eager mode against compiled
-/// mode.
+/// Writes reports on two pairs of real traces, if the traces are available: one pair from different devices, and one
+/// pair of eager mode and compiled mode.
 fn write_real_reports(folder: &Path) {
     let pairs = [
         ("timesformer", "mi300_h100/timesformer.mi300", "mi300_h100/timesformer.h100"),
@@ -311,12 +310,12 @@ fn the_page_works_in_a_browser() {
     }
 }
 
-/// Whether a missing browser counts as a failure, as in CI.
+/// Whether the test fails if no browser is available, as in CI.
 fn is_required() -> bool {
     std::env::var_os("TRACETREE_BROWSER").is_some_and(|value| value == "required")
 }
 
-/// Prints directly to the terminal that no browser test ran, because output in a test is captured.
+/// Prints that no browser test ran. Output in a test is captured, so the message is written directly to stderr.
 fn skipped(reason: &str) {
     let _ = writeln!(std::io::stderr(), "html: no browser test: {}", reason.trim());
 }

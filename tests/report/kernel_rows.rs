@@ -1,4 +1,4 @@
-//! Tests that `diff_stats_kernels.csv` and `diff_stats.csv` can be joined by `row_id`, event by event.
+//! Tests that joining `diff_stats_kernels.csv` and `diff_stats.csv` by `row_id` finds the right row for each event.
 
 use crate::support::root;
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ fn in_a_compiled_pair_every_kernel_has_a_row_although_the_op_above_often_is_not_
     assert!(by_op > 10_000, "{by_op}: the op alone would do");
 }
 
-/// A kernel that is launched inside the given number of nested modules.
+/// The events of a kernel whose launch is inside the given number of nested modules.
 fn nested_modules(count: usize) -> Value {
     let event = |category, name: &str, tid, begin: usize, length, args| {
         json!({"ph": "X", "cat": category, "name": name, "pid": 1, "tid": tid,

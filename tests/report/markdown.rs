@@ -46,7 +46,7 @@ fn top_bounds_the_table_of_names() {
     assert!(names(20) > 1);
 }
 
-/// A text without its code spans; the remaining text is what Markdown interprets.
+/// The text outside of code spans, which is the text that Markdown interprets.
 fn outside_of_code(text: &str) -> String {
     let mut outside = String::new();
     for line in text.lines() {
@@ -72,8 +72,8 @@ fn without_html_code(line: &str) -> String {
     format!("{before}{after}")
 }
 
-/// The position after the backticks that close a code span. There must be exactly as many closing backticks as opening
-/// backticks.
+/// The position in `body` at which the closing backticks of a code span start. A code span has exactly as many closing
+/// backticks as opening backticks.
 fn end_of_span(body: &str, ticks: &str) -> Option<usize> {
     let mut at = 0;
     while let Some(found) = body[at..].find('`') {

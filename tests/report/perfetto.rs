@@ -9,7 +9,7 @@ use std::io::Read;
 use tracetree::report::{Emit, Report, ReportOptions};
 use tracetree::{PerSide, Side};
 
-/// The number of the candidate's first process.
+/// Processes with this number or a higher number belong to the candidate.
 const CANDIDATE_FROM: u64 = 10_000;
 
 fn packed(pair: &PerSide<String>, slices: usize) -> Vec<u8> {
@@ -34,7 +34,8 @@ fn parse(pair: &PerSide<String>, slices: usize) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// The slices that represent calls. Slices for steps and annotations do not have the argument `relation`.
+/// The slices that represent calls. Only these slices have the argument `relation`; slices for steps and annotations do
+/// not.
 fn slices(file: &Value) -> Vec<&Value> {
     let events = file["traceEvents"].as_array().expect("events");
     let is_call = |event: &&Value| event["ph"] == "X" && !event["args"]["relation"].is_null();
@@ -247,7 +248,7 @@ fn check_marks(file: &Value, texts: &PerSide<String>) {
     }
 }
 
-/// The track and time at which a slice starts or an arrow ends.
+/// The process, the track and the time at which a slice starts or an arrow ends.
 fn place(event: &Value) -> (u64, u64, String) {
     let number = |key: &str| event[key].as_u64().expect("a number");
     (number("pid"), number("tid"), event["ts"].to_string())

@@ -1,6 +1,6 @@
 //! Tests that all files written for a pair of traces match the snapshots, byte for byte.
 //!
-//! A wrong table can satisfy the general properties that other tests check, but it cannot pass this test.
+//! A table with wrong values can satisfy the general properties that other tests check, but it cannot pass this test.
 //! `snapshots/reports` contains the number of lines, the CRC-32 and the beginning of each file. If a change is
 //! intended, write the reports of both versions (`tracetree diff … -o`), read the output of `diff -r`, then accept the
 //! snapshots.
@@ -119,7 +119,7 @@ fn commands_print_the_same_for_recordings_as_before() {
     assert_snapshot("reports", "printed", &lines);
 }
 
-/// Every table, the merged tree and the printed text for a pair of traces.
+/// All tables, the merged tree and the printed text for a pair of traces.
 fn written(baseline: impl Into<PathBuf>, candidate: impl Into<PathBuf>) -> Vec<(String, Vec<u8>)> {
     enter_root();
     let paths = PerSide::new(baseline.into(), candidate.into());

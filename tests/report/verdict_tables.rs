@@ -1,4 +1,4 @@
-//! Tests for the verdicts in the tables of one report: the tables never contradict each other, and never report a
+//! Tests for the verdicts in all tables of a report: two tables never contradict each other, and no table reports a
 //! change that was not tested.
 
 use crate::support::compared::compare_files;
@@ -12,7 +12,7 @@ use tracetree::report::{Report, summarise};
 use tracetree::tree::CallId;
 use tracetree::{PerSide, Side};
 
-/// For each side, the calls whose time is attributed to one line of a table.
+/// For each side, the events whose time is attributed to one line of a table.
 type Events = [Vec<CallId>; 2];
 
 /// The name of a table, and the table's verdict on a set of events.

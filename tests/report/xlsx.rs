@@ -1,4 +1,4 @@
-//! Tests for `report.xlsx`, which is read back: all numbers equal those in the CSV files, and names are text cells.
+//! Reads `report.xlsx` back, and tests that its numbers equal those in the CSV files and that names are text cells.
 
 use crate::support::reports::{HOSTILE, hostile_pair, model_pair, write};
 use calamine::{Data, Ods, Reader, Xlsx, open_workbook};
@@ -49,7 +49,7 @@ fn a_sheet_that_explains_comes_first_and_then_every_table() {
     assert!(texts.iter().any(|text| text.starts_with("H100 takes 1.")), "{texts:?}");
 }
 
-/// The cells that follow a title on the first sheet.
+/// The cells after a title, in the same line of the first sheet.
 fn line_of(cover: &calamine::Range<Data>, title: &str) -> Vec<Data> {
     let line = cover.rows().find(|row| row[0] == title);
     line.unwrap_or_else(|| panic!("no line {title}"))[1..].to_vec()
@@ -105,7 +105,7 @@ fn the_first_sheet_has_numbers_as_numbers_and_they_are_those_of_the_summary() {
     near(&first[3], causes[0]["difference_us"].as_f64().expect("a difference") / 1e3);
     let rows = csv_rows(&folder, "diff_stats.csv").len() as f64 - 1.0;
     near(&line_of(&cover, "diff_stats")[2], rows);
-    // Values that are numbers in other files are numbers in the workbook too: no text cell contains only a number.
+    // Values that are numbers in other files are numbers in the workbook, too, so no text cell contains only a number.
     for (row, column, cell) in cover.used_cells() {
         if let Data::String(text) = cell {
             assert!(text.parse::<f64>().is_err(), "{text} at {row}, {column} is a text");
@@ -210,7 +210,7 @@ fn libreoffice_opens_it_without_a_warning_and_reads_the_same() {
         let _ = writeln!(std::io::stderr(), "xlsx: no LibreOffice here: no conversion is tested");
         return;
     };
-    // A warning about a missing Java installation does not mean that the workbook is faulty.
+    // A warning about a missing Java installation is ignored, because it does not mean that the workbook is faulty.
     let warnings: Vec<&str> = messages
         .lines()
         .filter(|line| line.to_lowercase().contains("warn") && !line.contains("javaldx"))

@@ -12,7 +12,7 @@ use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::CallTree;
 use tracetree::{Result, Side};
 
-/// Maximum number of call names in a printed path.
+/// Maximum number of call names in the printed path of an event.
 const NAMES: usize = 5;
 
 /// Whether the compared traces contain Python frames.
@@ -63,14 +63,14 @@ pub struct Trial {
     pub map: Vec<Pair>,
     /// The pairs in the UID map that the library marks as firm.
     pub firm: Vec<(u32, u32)>,
-    /// Regions replace GPU events of the baseline. The score shows how many of these events the library assigns to the
-    /// region that replaced them. If the change adds no compiled regions or multi-tensor ops, no GPU events are
-    /// counted.
+    /// The score for compiled regions, which replace GPU events of the baseline. It shows how many of these events the
+    /// library assigns to the region that replaced them. If the change adds no compiled regions or multi-tensor ops, no
+    /// GPU events are counted.
     pub replaced: Score,
     trees: [Arc<CallTree>; 2],
 }
 
-/// Counts that show how reliable firm matches are.
+/// Counts that show how often the library is right if it marks a match as firm.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Calibration {
     /// Number of pairs in the UID map.
@@ -106,7 +106,7 @@ impl Trial {
         Ok(Some(Trial { baseline, candidate, truth, map: pairs(&diff), firm, replaced, trees }))
     }
 
-    /// Aligns the traces again without the given passes, and scores the result.
+    /// Aligns the traces again without the given alignment passes, and scores the result.
     pub fn scores_without(&self, passes: impl IntoIterator<Item = Pass>) -> Scores {
         let [baseline, candidate] = self.trees.clone();
         let options = DiffOptions::default().without(passes.into_iter().collect());
@@ -127,8 +127,8 @@ impl Trial {
         Calibration { pairs: map.len(), firm: self.firm.len(), wrong }
     }
 
-    /// The first `count` wrong entries in the UID map. Each entry has three lines of text: the event, its counterpart
-    /// in the map, and its true counterpart.
+    /// The first `count` wrong entries in the UID map. Each entry consists of three lines of text: the event, its
+    /// counterpart in the map, and its true counterpart.
     pub fn wrong(&self, count: usize) -> Vec<String> {
         let forests = (Forest::of(&self.baseline.events), Forest::of(&self.candidate.events));
         let candidate = |uid| path(&self.candidate, &forests.1, uid);
@@ -154,8 +154,8 @@ impl Trial {
     }
 }
 
-/// Scores pairs that consist of a region and a GPU event that the region replaced. A GPU event that a later change
-/// removed belongs to no region and is not counted.
+/// Scores pairs that consist of a region and a GPU event that the region replaced. If a later change removed such a GPU
+/// event, it no longer belongs to a region and is not counted.
 fn replaced(diff: &TraceDiff, baseline: &Recording, candidate: &Recording, truth: &Truth) -> Score {
     let uid = |side: Side, call| {
         let tree = diff.tree(side);
@@ -184,7 +184,7 @@ fn replaced(diff: &TraceDiff, baseline: &Recording, candidate: &Recording, truth
     score
 }
 
-/// The uid of an event, the names of its nearest ancestors, outermost first, and the event's own name.
+/// The uid of an event, the names of its nearest ancestors (outermost first), and its own name, as text.
 fn path(recording: &Recording, forest: &Forest, uid: u32) -> String {
     let at = uid as usize;
     let above = std::iter::successors(Some(at), |&at| forest.parents[at]);

@@ -17,7 +17,7 @@ use tracetree::tree::{CallTree, LaunchKind, TreeOptions};
 pub struct Graphs {
     pub capture: Recording,
     pub replay: Recording,
-    /// The true launch of each GPU event in the replay; event and launch are identified by their `origin`.
+    /// The true launch of each GPU event in the replay. The launch and the event are given by their `origin`.
     pub truth: FxHashMap<u32, u32>,
 }
 
@@ -28,13 +28,14 @@ pub enum CaptureChange {
     None,
     /// One launch in twenty is missing from the capture.
     DropLaunches,
-    /// As on CUDA, the launches do not name their kernels.
+    /// The launches do not contain the names of their kernels, as on CUDA.
     ForgetNames,
     /// The kernels run concurrently on two streams.
     TwoStreams,
 }
 
-/// The time between a launch and its kernel, and how much earlier the kernels on the second stream start; both in ns.
+/// Times in ns. `LATENCY` is the time between a launch and its kernel, and `AHEAD` is the maximum time by which a
+/// kernel on the second stream starts earlier.
 const LATENCY: i64 = 10_000;
 const AHEAD: i64 = 20_000;
 
@@ -103,7 +104,7 @@ impl Graphs {
         Graphs { capture, replay, truth }
     }
 
-    /// A copy of the capture and the replay, with one change.
+    /// A copy of the capture and the replay, with the given change.
     #[must_use]
     pub fn changed(&self, change: CaptureChange, random: &mut SplitMix) -> Graphs {
         let mut changed = self.clone();
@@ -181,16 +182,17 @@ impl Graphs {
         captures.add_to(&tree, TreeOptions::default())
     }
 
-    /// For the GPU events in graph replays: how many are attributed correctly, and how many there are in total. An
-    /// event is attributed correctly if it is below its own launch. If the capture lacks that launch, the event must be
-    /// directly below the graph launch.
+    /// The number of GPU events in graph replays that are attributed correctly, and the number of all GPU events in
+    /// graph replays. An event is attributed correctly if it is below its own launch. If the capture lacks that launch,
+    /// the event must be directly below the graph launch.
     pub fn right(&self, tree: &CallTree) -> (usize, usize) {
         let trace = tree.trace();
         let is_gpu = |at: &usize| self.replay.events[*at].kind == Kind::Gpu;
         let kernels: Vec<usize> = (0..self.replay.events.len()).filter(is_gpu).collect();
         let sort =
             |at: usize| (&self.replay.events[at].name, self.replay.events[at].args.get("grid"));
-        // In a sequence of identical kernels, it is unknown which kernel's launch is missing.
+        // If a launch in a sequence of identical kernels is missing, it is unknown which one, so the order within such
+        // a sequence does not matter.
         let rows = kernels.chunk_by(|&one, &two| sort(one) == sort(two));
         let right = rows.map(|row| {
             let mut expected: Vec<Option<u32>> = row
@@ -213,7 +215,7 @@ impl Graphs {
     }
 }
 
-/// The captured launch that a kernel is attributed to, given as a position in the capture.
+/// Position in the capture of the captured launch that a kernel is attributed to.
 fn launch_of(trace: &Trace, kernel: EventId) -> Option<usize> {
     let launch = trace.event_at(*trace.captured_launches().get(kernel)?)?;
     Some(trace.captured(launch)?.uid.0 as usize)

@@ -21,7 +21,7 @@ fn read(name: &str, text: &str) -> Result<Trace> {
     Trace::from_reader(name, text.as_bytes(), &ReadOptions::default())
 }
 
-/// Analyzes two traces that are given as JSON text. `names` replace the file names of the two traces.
+/// Analyzes two traces that are given as JSON text. The traces get the names `names` instead of file names.
 ///
 /// # Errors
 /// Fails if one of the texts is not a trace.

@@ -1,4 +1,5 @@
-//! Damages an intact trace, and checks that the reader loses no event silently. The damage is determined by a seed.
+//! Damages an intact trace, and checks that the reader never loses an event without reporting it. The damage is
+//! determined by a seed.
 //!
 //! Only some bytes of the file are changed, and their positions show which elements of `traceEvents` are undamaged.
 //! Either all undamaged elements must be in the trace, or the trace must report that events were lost. The crate
@@ -12,14 +13,14 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tracetree::trace::{Nanos, ReadOptions, Trace};
 
-/// Identifies an event by its name, start and duration.
+/// The key that identifies an event: its name, start and duration.
 type Key = (String, Nanos, Nanos);
 
 /// An intact trace with known elements.
 pub struct Sample {
     text: Vec<u8>,
     elements: Vec<Element>,
-    /// Number of kept events whose times depend on other events.
+    /// Number of events that the trace keeps and whose times depend on other events.
     dependent: usize,
 }
 
@@ -84,7 +85,8 @@ impl Sample {
     }
 }
 
-/// Whether an edit to a byte range changes an element. Text between two elements is not part of an element.
+/// Whether an edit to a range of bytes changes an element; both are given by their ranges in the text. Text between two
+/// elements is not part of an element.
 fn touches(edit: &Range<usize>, element: &Range<usize>) -> bool {
     if edit.is_empty() {
         element.start < edit.start && edit.start < element.end
@@ -93,8 +95,8 @@ fn touches(edit: &Range<usize>, element: &Range<usize>) -> bool {
     }
 }
 
-/// Whether an event is independent of other events. A begin event (`B`), for example, is not independent, because its
-/// duration is determined by the matching end event.
+/// Whether the times of an event are independent of all other events. A begin event (`B`), for example, is not
+/// independent, because its duration is determined by the matching end event.
 fn is_complete(element: &[u8]) -> bool {
     let event: Option<serde_json::Value> = serde_json::from_slice(element).ok();
     event.is_some_and(|event| event["ph"] == "X")
@@ -119,7 +121,7 @@ fn key(trace: &Trace, event: tracetree::trace::EventId) -> Key {
     (trace.name(event).to_owned(), trace.start(event), trace.duration(event))
 }
 
-/// The number of elements in a text, counted by the key `ph`, which each element has.
+/// The number of elements in a text, counted by the key `ph`, which occurs in each element.
 fn phases(text: &[u8]) -> usize {
     text.windows(5).filter(|window| *window == b"\"ph\":").count()
 }
@@ -269,7 +271,7 @@ pub struct Damaged {
     whole: Vec<Key>,
     /// Number of damaged elements.
     touched: usize,
-    /// Number of undamaged elements that have no key and start after the first edit. These elements are not in
+    /// Number of elements that start after the first edit, are undamaged, and have no key. These elements are not in
     /// `whole`, but the reader may report them as lost.
     unkept: usize,
     /// Number of elements in inserted text.
@@ -280,7 +282,7 @@ pub struct Damaged {
     dependent: usize,
 }
 
-/// The outcome of reading a damaged text.
+/// Number of edits that were made to the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The text is still JSON, and all elements in the text were counted.
@@ -379,8 +381,8 @@ fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
     let (lost, cut) = (count("LOST_EVENTS"), count("TRUNCATED"));
     let is_told = lost + cut > 0;
     let changed = damaged.touched + damaged.added;
-    // The limits allow for text between two elements that looks like an element, and for lost elements of a kind
-    // that a trace does not keep.
+    // The limits allow for two exceptions: text between two elements may look like an element, and lost elements may be
+    // of a kind that a trace does not keep.
     let is_too_much = extra > changed + damaged.dependent
         || (missing == 0 && lost as usize > changed + damaged.edits + damaged.unkept);
     let outcome = if !is_told && (missing > 0 || count("REPAIRED_JSON") == 0) {
@@ -412,8 +414,8 @@ fn differences(trace: &Trace, whole: &[Key]) -> (usize, usize) {
 /// A trace with one event of each kind, used by [`hold_for_choices`].
 const EVERY_KIND: &str = include_str!("../fixtures/reader_every_kind/trace.json");
 
-/// Damages a small trace, and checks that reading the trace loses nothing silently. The first byte in `bytes`
-/// selects the kind of damage; the remaining bytes determine positions and lengths.
+/// Damages a small trace, and checks that the reader never loses an event without reporting it. The first byte in
+/// `bytes` selects the kind of damage; the remaining bytes determine positions and lengths.
 pub fn hold_for_choices(bytes: &[u8]) {
     let Some((&kind, choices)) = bytes.split_first() else { return };
     let sample = Sample::new(EVERY_KIND.as_bytes().to_vec()).expect("a sound trace");

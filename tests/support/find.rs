@@ -1,4 +1,4 @@
-//! Looks up calls and table rows by name, and determines the relation of a call to the other side.
+//! Looks up calls and table rows by name, and looks up how a call is related to the other side.
 
 use tracetree::analysis::Analysis;
 use tracetree::analysis::account::Row;

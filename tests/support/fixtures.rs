@@ -1,8 +1,9 @@
-//! Lists the folders in `tests/fixtures` that each show one lowering phenomenon, and generates their traces.
+//! Lists the folders in `tests/fixtures` that show lowering phenomena (one phenomenon per folder), and generates their
+//! traces.
 
 use super::trace_builder::{HostThread, Op, TraceBuilder};
 
-/// A pair of traces that differ in one phenomenon.
+/// A pair of traces whose only difference is one phenomenon.
 #[derive(Debug, Clone, Copy)]
 pub struct Fixture {
     /// The folder in `tests/fixtures`, which also serves as the fixture's name.
@@ -11,8 +12,8 @@ pub struct Fixture {
     pub baseline: fn() -> String,
     /// Generates the candidate as JSON text.
     pub candidate: fn() -> String,
-    /// The names of the lowest common ops, one for each GPU event on either side, sorted; `-` for events without a
-    /// common op.
+    /// For each GPU event on either side, the name of the lowest common op (`-` if there is no common op), in sorted
+    /// order.
     pub lowest_common: &'static [&'static str],
 }
 
@@ -72,7 +73,7 @@ fn conv(name: &str) -> Op {
     Op::new(name).dims(&[&[4, 3, 224, 224], &[768, 3, 16, 16], &[768]])
 }
 
-/// A trace with the calls that surround a backend's convolution.
+/// A trace in which the calls in `backend` are inside the calls that usually surround a backend's convolution.
 fn convolution(trace: TraceBuilder, backend: impl FnOnce(&mut HostThread<'_>)) -> String {
     let below = |t: &mut HostThread<'_>| t.op(conv("aten::_convolution"), backend);
     let trace = trace.thread("main", |t| {
@@ -159,8 +160,8 @@ fn backward_in_one() -> String {
     })
 }
 
-/// A trace with the forward pass on the main thread and the backward pass on a second thread; the id of the second
-/// thread differs between the two sides.
+/// A trace whose forward pass is on the main thread and whose backward pass is on a second thread. The second thread
+/// has a different id on each side.
 fn training(
     trace: TraceBuilder,
     before: &[&str],

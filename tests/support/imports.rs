@@ -1,8 +1,8 @@
-//! Determines which names from one source file are used in another file.
+//! Determines, for two source files, which names from one file are used in the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// For each pair of files (user, used), the names from the second file that the first file uses.
+/// For each pair of files (user, used), the names that the user takes from the used file.
 pub(crate) type Ties = BTreeMap<(String, String), BTreeSet<String>>;
 
 /// The files in a crate, each identified by its module, such as `src/tree/nest`.
@@ -44,9 +44,9 @@ impl Modules {
         modules
     }
 
-    /// For each file, the files it uses. The use of a re-exported name counts as a use of the file that defines the
-    /// name. Uses of a file's own parent modules are omitted, because the methods of a type are often spread over the
-    /// folder below the type's module.
+    /// For each file, the other files that it uses, with the used names. The use of a re-exported name counts as a use
+    /// of the file that defines the name. Uses of a file's own parent modules are omitted, because the methods of a
+    /// type are often spread over the folder below the type's module.
     pub(crate) fn ties(&self) -> Ties {
         let mut ties = Ties::new();
         for (module, code) in &self.code {

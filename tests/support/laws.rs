@@ -1,5 +1,5 @@
-//! Checks properties that must hold for every trace, even if its bytes are arbitrary, and for every comparison of such
-//! a trace with a second trace.
+//! Checks properties that must be true for every trace, even if its bytes are arbitrary, and for every comparison of
+//! such a trace with a second trace.
 //!
 //! The fuzz targets check these properties on randomly changed bytes, and `tests/reading/fuzz_cases.rs` checks them
 //! on cases found by fuzzing.
@@ -16,8 +16,7 @@ const SEPARATOR: &[u8] = b"\n====\n";
 /// The candidate for a fuzz case that contains a single trace. The candidate has one event of each kind.
 const PARTNER: &str = include_str!("../fixtures/reader_every_kind/trace.json");
 
-/// The options with which a fuzz case is read. A fuzz case is small, so the size limit is much lower than the limit for
-/// files.
+/// The options for reading a fuzz case. A fuzz case is small, so the size limit is much lower than the limit for files.
 fn options() -> ReadOptions {
     ReadOptions::default().max_unpacked(1 << 22)
 }
@@ -26,8 +25,8 @@ fn options() -> ReadOptions {
 /// buffer determines how many bytes are decompressed before the damage is found.
 const DAMAGED: [&str; 2] = ["the gzip data is damaged", "compressed data truncated"];
 
-/// Reading never panics, and its result does not depend on the block size. The option `strict` rejects damage but has
-/// no other effect.
+/// Checks that reading never panics, that the result does not depend on the block size, and that the option `strict`
+/// rejects damage but has no other effect.
 pub fn hold_for_reading(bytes: &[u8]) {
     let whole = outcome(bytes, &options(), 1 << 16);
     let in_small_blocks = outcome(bytes, &options(), 600);
@@ -51,8 +50,8 @@ fn outcome(bytes: &[u8], options: &ReadOptions, block_size: usize) -> String {
 }
 
 /// Checks the properties of three kinds of comparison: the first trace with the second trace, each trace with itself,
-/// and the first trace with a part of itself. If `bytes` contains only one trace, the second trace is [`PARTNER`].
-/// Bytes that do not form a trace are ignored.
+/// and the first trace with a copy that lacks some of its events. If `bytes` contains only one trace, the second trace
+/// is [`PARTNER`]. Bytes that do not form a trace are ignored.
 pub fn hold_for_comparing(bytes: &[u8]) {
     let at = bytes.windows(SEPARATOR.len()).position(|window| window == SEPARATOR);
     let (first, second) = match at {
@@ -75,8 +74,7 @@ fn read(bytes: &[u8]) -> Option<Trace> {
     Trace::from_reader("t", bytes, &options()).ok()
 }
 
-/// Checks that every call except the roots is in the subtree of its parent, and that every event
-/// has at most one call.
+/// Checks that every call except the roots is in the subtree of its parent, and that no event has more than one call.
 fn hold_for_a_tree(tree: &CallTree) {
     for call in tree.calls() {
         if let Some(parent) = tree.parent(call) {
@@ -112,7 +110,8 @@ pub fn hold_for_a_pair(trees: PerSide<&CallTree>) {
     all_results_hold_all_time(&one);
 }
 
-/// Checks that all tables can be built, and that the times of all layers add up to the totals.
+/// Checks that the rows of some tables and the summary can be computed, and that the times of all layers add up to the
+/// totals.
 fn all_results_hold_all_time(analysis: &Analysis) {
     let total = analysis.account().totals.map(|totals| totals.time);
     let in_layers = Side::BOTH.map(|side| {
@@ -159,8 +158,8 @@ pub fn once_in_the_map(diff: &TraceDiff) {
     }
 }
 
-/// Checks that the nearest matched ancestors of two calls with the relation *same* are each other's counterparts.
-/// Threads are exempt, because one thread may be matched with two threads.
+/// For each matched pair of calls with the relation *same*, checks that their nearest matched ancestors are each
+/// other's counterparts. Threads are exempt, because one thread may be matched with two threads.
 pub fn pairs_hang_below_pairs(diff: &TraceDiff) {
     for call in diff.tree(Side::Baseline).calls() {
         let Some(partner) = diff.partner(Side::Baseline, call) else { continue };
@@ -188,7 +187,7 @@ pub fn pairs_hang_below_pairs(diff: &TraceDiff) {
 }
 
 /// Checks that, on each side, busy and idle time add up exactly to the wall time, and that the causes add up exactly to
-/// the wall-time difference. Also checks that exchanging the two traces swaps the values of the two sides and changes
+/// the wall-time difference. Also checks that swapping the two traces swaps the values of the two sides and changes
 /// nothing else.
 ///
 /// # Panics
@@ -238,8 +237,8 @@ fn idle_rows(analysis: &Analysis, turn: bool) -> Vec<IdleRow> {
     rows
 }
 
-/// The time of each cause as a pair (baseline, candidate), in ascending order. `turn` swaps the two times in each
-/// pair.
+/// For each cause, its times as a pair (baseline, candidate); the pairs are in ascending order. `turn` swaps the two
+/// times in each pair.
 fn cause_times(analysis: &Analysis, turn: bool) -> Vec<(i64, i64)> {
     let times = analysis.causes().list().iter().map(|cause| cause.time);
     let times = times.map(|time| if turn { time.swap() } else { time });

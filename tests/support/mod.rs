@@ -1,4 +1,4 @@
-//! Code shared by tests and examples: it creates small traces, and changes traces in known ways.
+//! Code that tests and examples share: it creates small traces, and changes traces in known ways.
 #![allow(dead_code, unreachable_pub, reason = "every test uses another part of it")]
 
 pub mod bench;
@@ -36,7 +36,7 @@ pub fn root() -> &'static Path {
     package.ancestors().find(is_root).expect("the package is in the repository")
 }
 
-/// Makes the root of the repository the current folder, because reports show paths as they were given, and paths in
+/// Makes the root of the repository the current folder. Reports show paths as they were given, and the paths in
 /// snapshots are relative to the root.
 ///
 /// # Panics
@@ -45,10 +45,10 @@ pub fn enter_root() {
     std::env::set_current_dir(root()).expect("the root of the repository");
 }
 
-/// The command `tracetree` of this build, which runs in the root of the repository.
+/// The `tracetree` command that belongs to this build. It runs in the root of the repository.
 ///
 /// # Panics
-/// Panics in programs of packages other than `tracetree-cli`.
+/// Panics if it is called in a package other than `tracetree-cli`.
 pub fn tracetree() -> Command {
     let Some(path) = option_env!("CARGO_BIN_EXE_tracetree") else {
         panic!("only tests of tracetree-cli run the command")

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A region that replaced a run of ops; all calls are given as positions in `traceEvents`.
+/// A compiled region that replaced a sequence of sibling ops; all calls are given as positions in `traceEvents`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlantedRegion {
     /// Position of the region in the changed recording.
@@ -25,8 +25,8 @@ pub enum Fuse {
     Otherwise,
     /// Two matrix products and a softmax are fused into one attention kernel.
     Attention,
-    /// Three matrix products with a common input are fused into one product. The original recording contains the fused
-    /// product.
+    /// Three matrix products with a common input are fused into one product. The fused product is in the original
+    /// recording, and the three products are in the changed recording.
     Products,
 }
 
@@ -35,7 +35,7 @@ pub enum Fuse {
 pub struct PlantedFusion {
     /// Name of the fused kernel.
     pub kernel: String,
-    /// Number of kernels that the fused kernel replaces.
+    /// Number of kernels that one occurrence of the fused kernel replaces.
     pub kernels: usize,
 }
 
@@ -135,7 +135,7 @@ fn launching_ops(events: &[Event], forest: &Forest, run: &[usize]) -> BTreeSet<S
     ops.map(|at| events[at].name.rsplit("::").next().unwrap_or_default().to_owned()).collect()
 }
 
-/// The runs of sibling ops that launch kernels, in eager code only.
+/// The sequences of adjacent sibling ops that launch kernels, in eager code only.
 fn runs<'a>(events: &'a [Event], forest: &'a Forest) -> Vec<Vec<usize>> {
     let compiled = |at: usize| {
         let name = &events[at].name;
@@ -171,7 +171,7 @@ fn is_product(name: &str) -> bool {
     ["mm", "linear", "conv", "matmul"].iter().any(|part| name.contains(part))
 }
 
-/// Replaces runs of two to eight ops; each run becomes one region. Matrix products stay unchanged; the ops between two
+/// Replaces sequences of two to eight ops, each by one region. Matrix products stay unchanged; the ops between two
 /// matrix products become one kernel that is named after these ops, as in Inductor. At least one uncompiled op remains
 /// between two regions.
 pub fn with_regions(
@@ -192,7 +192,8 @@ pub fn with_regions(
     let numbers: Vec<usize> = (0..windows.len()).collect();
     let mut chosen = random.sample(&numbers, most);
     chosen.sort_unstable();
-    // Runs below another region are compiled as part of that region.
+    // If a chosen sequence is inside an op of another chosen sequence, it is compiled as part of that sequence's
+    // region.
     let tops: BTreeSet<usize> = chosen.iter().flat_map(|&at| windows[at].iter().copied()).collect();
     chosen.retain(|&at| {
         let mut above = std::iter::successors(draft.forest.parents[windows[at][0]], |&above| {
@@ -239,9 +240,9 @@ pub fn with_regions(
     (!planted.is_empty()).then_some((changed, planted))
 }
 
-/// Chooses up to four sequences of ops that each occur at least twice, and fuses their occurrences in the given way.
-/// The changed recording contains the fused kernels. With [`Fuse::Products`], all suitable products are chosen, and the
-/// original recording contains the fused kernels instead.
+/// Chooses up to four different sequences of ops, each of which occurs at least twice. Fuses all occurrences of these
+/// sequences in the given way. The changed recording contains the fused kernels. With [`Fuse::Products`], all suitable
+/// products are chosen, and the fused kernels are in the original recording instead.
 pub fn with_fusions(
     recording: &Recording,
     how: Fuse,
@@ -322,7 +323,7 @@ pub fn with_fusions(
     (!planted.is_empty()).then_some((changed, planted))
 }
 
-/// Whether the trace contains input shapes for the op that [`innermost`] returns.
+/// Whether the trace contains input shapes for the op that [`innermost`] returns for a call.
 fn takes_tensors(draft: &Draft<'_>, call: usize) -> bool {
     let op = &draft.events[innermost(draft.events, &draft.forest, call)];
     let dims = op.args.get("Input Dims").or_else(|| op.args.get("Input dims"));
@@ -331,7 +332,8 @@ fn takes_tensors(draft: &Draft<'_>, call: usize) -> bool {
     })
 }
 
-/// The first op that directly launches GPU work below the given call. The inputs of this op come from outside the call.
+/// The first op that directly launches GPU work below the given call. The inputs of this op are computed outside of the
+/// call.
 fn innermost(events: &[Event], forest: &Forest, call: usize) -> usize {
     let op = |kernel: usize| {
         let mut above = std::iter::successors(Some(kernel), |&at| forest.parents[at]);
@@ -347,7 +349,7 @@ fn inputs(args: &serde_json::Map<String, Value>) -> super::recording::Args {
     Arc::new(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
-/// Disjoint windows within a run of ops; the ops in each window may be fused together.
+/// Disjoint windows in a sequence of ops. The ops in each window may be fused together.
 fn windows(events: &[Event], run: &[usize], how: Fuse) -> Vec<Vec<usize>> {
     if how == Fuse::Attention {
         let is = |at: usize, part: &str| events[at].name.contains(part);

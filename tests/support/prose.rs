@@ -105,7 +105,7 @@ pub fn passages(path: &Path, text: &str) -> Vec<Passage> {
     all
 }
 
-/// The first line of the part of a file that contains only tests.
+/// The first line of the part of a file that contains only tests; `usize::MAX` if there is no such part.
 fn test_lines(path: &Path, text: &str) -> usize {
     let is_test = path.components().any(|part| {
         let part = part.as_os_str().to_string_lossy();
@@ -193,7 +193,7 @@ struct Piece {
     kind: Kind,
     line: usize,
     text: String,
-    /// Whether the piece is the first non-blank text on its line.
+    /// Whether the piece is the first text on its line, apart from white space.
     first: bool,
 }
 
@@ -244,8 +244,8 @@ fn pieces(text: &str, syntax: Syntax) -> Vec<Piece> {
     let mut all = Vec::new();
     let mut at = 0;
     let mut line = 1;
-    // `first`: whether the line so far contains only white space. `before`: the previous character, which shows
-    // whether a `/` begins a regular expression or divides.
+    // `first`: whether the line so far contains only white space. `before`: the previous character, which shows whether
+    // a `/` begins a regular expression or is a division sign.
     let (mut first, mut before) = (true, '(');
     while let Some(next) = text[at..].chars().next() {
         let rest = &text[at..];
@@ -284,7 +284,8 @@ fn pieces(text: &str, syntax: Syntax) -> Vec<Piece> {
     all
 }
 
-/// The kind and length of the piece that starts here, if any. A piece without a kind is skipped.
+/// The kind and length of the piece that starts here, if any. A piece without a kind is neither a comment nor a string
+/// literal, and is skipped.
 type Found = Option<(Option<Kind>, usize)>;
 
 fn slashes(rest: &str) -> Found {
@@ -363,12 +364,12 @@ fn expressions(literal: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
     })
 }
 
-/// The length of a string literal, whose quotes may be escaped.
+/// The length of a string literal, including its quotes. The literal may contain escaped quotes.
 fn quoted(rest: &str, quotes: &str) -> usize {
     quotes.len() + quoted_end(&rest[quotes.len()..], quotes)
 }
 
-/// The position after the closing quotes of a string literal.
+/// The position in `rest` after the closing quotes of a string literal; `rest` begins after the opening quotes.
 fn quoted_end(rest: &str, quotes: &str) -> usize {
     let mut at = 0;
     while let Some(next) = rest[at..].chars().next() {

@@ -1,7 +1,8 @@
-//! Generates random traces, and pairs of a trace and a randomly changed copy. All random choices are made by proptest.
+//! Generates random traces, and pairs that consist of a trace and a randomly changed copy. All random choices are made
+//! by proptest.
 //!
-//! The traces have few distinct names, so calls repeat and the alignment has to choose between equal calls. Trees are
-//! small, so that a failing trace shrinks to a trace that a person can read.
+//! The traces contain few distinct names. Many calls are therefore equal, and the alignment has to choose between them.
+//! Trees are small, so that a failing trace shrinks to a trace that a person can read.
 
 use super::changes::Change;
 use super::recording::{Forest, Recording};
@@ -17,7 +18,8 @@ pub enum Call {
     Frame(u8, Vec<Call>),
     /// An op whose input has one of a few shapes.
     Op(u8, u8, Vec<Call>),
-    /// A launch of the given number of kernels, or, for 0 kernels, a query without GPU work.
+    /// A launch: the number in its name, and the number of kernels that it starts. With 0 kernels, the call starts no
+    /// GPU work.
     Launch(u8, u8),
 }
 
@@ -76,12 +78,12 @@ pub fn trace() -> impl Strategy<Value = Shown> {
     })
 }
 
-/// A random choice of one or several known changes.
+/// A random item of [`Change::all`]: one known change or a combination of changes.
 pub fn change() -> impl Strategy<Value = Change> {
     prop::sample::select(Change::all())
 }
 
-/// A random trace and a changed copy; if the change does not apply, an identical copy.
+/// A random trace, and a copy with a random change. If the change does not apply to the trace, the copy is identical.
 pub fn pair() -> impl Strategy<Value = (Shown, Shown)> {
     (trace(), change(), any::<u64>()).prop_map(|(trace, change, seed)| {
         let recording = Recording::read(trace.0.as_bytes()).expect("a built trace is a trace");
@@ -102,8 +104,8 @@ fn write_all(calls: &[Call], t: &mut HostThread<'_>, platform: Platform) {
     }
 }
 
-/// Writes a call and the calls below it. The recursion depth equals the nesting depth of the calls that [`call`]
-/// generates.
+/// Writes a call and the calls below it. The function recurses as deeply as the calls are nested, and [`call`] limits
+/// the nesting.
 fn write(call: &Call, t: &mut HostThread<'_>, platform: Platform) {
     match call {
         Call::Frame(name, below) => {

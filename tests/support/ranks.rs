@@ -2,8 +2,9 @@
 //! second folder.
 //!
 //! The ranks are divided equally among four roles (pipeline stages). In each step, a rank computes two blocks and one
-//! op that only the rank's role has, then reduces over the ranks in that role, and then reduces over all ranks. A
-//! collective ends at the same time on all ranks, so a rank that computes longer waits for a shorter time.
+//! op that only ranks in its role have. Then it reduces over the ranks in its role, and then over all ranks. A
+//! collective ends at the same time on all ranks. A rank with a longer computation therefore spends less time in the
+//! collective.
 
 use super::trace_builder::{HostThread, Op, TraceBuilder};
 use serde_json::json;
@@ -25,7 +26,7 @@ const REDUCE: f64 = 30.0;
 /// For each role, the op that occurs only in this role.
 const OWN_OPS: [&str; 4] = ["aten::embedding", "aten::softmax", "aten::bmm", "aten::nll_loss"];
 
-/// Creates a fleet. The number of ranks must be a multiple of four, and at least 16.
+/// Creates a fleet. The number of ranks must be a multiple of four, and there must be at least 16 ranks.
 #[derive(Debug, Clone, Copy)]
 pub struct Ranks(pub usize);
 
@@ -36,7 +37,7 @@ impl Ranks {
         self.0 / 4 + 3
     }
 
-    /// The role (0 to 3) whose special op takes 50% longer on all ranks in the role.
+    /// The role (0 to 3) in which the special op takes 50% longer on all ranks after the change.
     pub fn slow_role(self) -> usize {
         2
     }
@@ -51,7 +52,7 @@ impl Ranks {
         3 * self.0 / 4 + 2
     }
 
-    /// The rank that skips its role's second reduction after the change.
+    /// The rank that, in its trace after the change, skips the reduction over its role in the second step.
     pub fn without_collective(self) -> usize {
         2
     }
@@ -66,9 +67,10 @@ impl Ranks {
         format!("{}-{}", role * self.0 / 4, (role + 1) * self.0 / 4 - 1)
     }
 
-    /// The ranks whose programs were compared and found identical, as printed in findings.
+    /// The ranks whose programs were compared and are identical before and after the change, as printed in findings.
     pub fn unchanged(self) -> String {
-        // Ranks 1 and 2 are not included: one has no trace, and the other skips a collective.
+        // The list excludes rank 1, which has no trace, rank 2, which skips a collective, and the rank whose trace is
+        // truncated.
         let truncated = self.truncated();
         format!("0 3-{} {}-{}", truncated - 1, truncated + 1, self.0 - 1)
     }
@@ -133,7 +135,7 @@ impl Ranks {
     }
 
     fn gemm(self, rank: usize, step: u32, is_after: bool) -> f64 {
-        // Durations vary slightly, so that not all ranks and steps take exactly the same time.
+        // Durations vary slightly, so that ranks and steps do not all take exactly the same time.
         let scatter = 0.1 * ((7 * rank + 3 * step as usize + usize::from(is_after)) % 5) as f64;
         let is_slow = is_after && rank == self.straggler();
         scatter + if is_slow { SLOW_GEMM } else { GEMM }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-/// The recomputed wall time of the steps in one trace, in ns.
+/// The recomputed wall time of the steps in one trace; all times are in ns.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Recount {
     /// Number of steps.
@@ -15,9 +15,9 @@ pub struct Recount {
     pub wall: i64,
     /// Time, within the wall time, during which at least one GPU event runs.
     pub busy: i64,
-    /// Idle time by kind: `host`, `latency`, `queue` and `tail`; time spent waiting for the GPU counts as `host`.
+    /// Idle time by kind: `host`, `latency`, `queue` and `tail`. Time spent waiting for the GPU counts as `host`.
     pub idle: BTreeMap<&'static str, i64>,
-    /// Idle time of kind `host`, by the name of the innermost call.
+    /// Idle time of kind `host`, by the name of the innermost call that is open at that time.
     pub host: BTreeMap<String, i64>,
 }
 
@@ -101,8 +101,8 @@ fn count(
     sums
 }
 
-/// Splits a time span at the boundaries of calls, and attributes each piece to the shortest call that is open at that
-/// time.
+/// Splits a time span at the starts and ends of calls, and attributes each piece to the shortest call that is open
+/// during this piece.
 fn innermost(calls: &[Call], from: i64, until: i64, sums: &mut BTreeMap<String, i64>) {
     let over = |call: &&Call| call.start < until && call.end > from && call.start < call.end;
     let over: Vec<&Call> = calls.iter().filter(over).collect();

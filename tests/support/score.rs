@@ -1,12 +1,12 @@
 //! Scores how much of a UID map is correct, for two recordings in which every true counterpart is known.
 //!
 //! If two events cannot be distinguished, it also counts as correct to match one of them with the counterpart of the
-//! other. Two events in a trace are *interchangeable* if three conditions hold: their subtrees have equal arguments,
-//! kernel names, and names (without instance numbers); their parents are the same call or are interchangeable; and they
-//! are between the same two *firm* siblings. A sibling is firm if the map matches it to its true counterpart, not just
-//! to an interchangeable event. Two calls are also interchangeable if one is directly inside the other and both have
-//! the same name and arguments: if one of them is removed, the trace does not show which one. Interchangeable events
-//! form a class, and pairs are compared only by the classes of their events:
+//! other. Two events in a trace are *interchangeable* if they meet three conditions. Their subtrees have equal
+//! arguments, kernel names and names (without instance numbers). Their parents are the same call or are
+//! interchangeable. They are between the same two *firm* siblings. A sibling is firm if the map matches it to its true
+//! counterpart, not just to an interchangeable event. Two calls are also interchangeable if one is directly inside the
+//! other and both have the same name and arguments, because the trace does not show which of them was removed if one is
+//! missing. Interchangeable events form a class. Two pairs count as equal if their events have the same classes:
 //!
 //! ```text
 //! truth   a1→b1  a2→b2  a3 dropped     a1 a2 a3 alike, b1 b2 alike
@@ -23,7 +23,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// A matched pair or an unmatched event, as positions in `traceEvents` (baseline, candidate).
 pub type Pair = (Option<u32>, Option<u32>);
 
-/// The number of true pairs that a UID map found, for one group of events.
+/// Counts that show how many true pairs a UID map found, for one group of events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Score {
     /// Number of true pairs.
@@ -32,7 +32,7 @@ pub struct Score {
     pub pairs: usize,
     /// Number of pairs in the map that are correct.
     pub right: usize,
-    /// Number of pairs in the map that are true pairs, if interchangeable events do not count as equal.
+    /// Number of pairs in the map that are true pairs. Interchangeable events do not count as equal here.
     pub exact: usize,
 }
 
@@ -47,8 +47,8 @@ impl Score {
         share(self.right, self.true_pairs)
     }
 
-    /// Fraction of the true pairs that are in the map, if interchangeable events do not count as equal; 1 if there are
-    /// no true pairs.
+    /// Fraction of the true pairs that are in the map; 1 if there are no true pairs. Interchangeable events do not
+    /// count as equal here.
     pub fn exactness(&self) -> f64 {
         share(self.exact, self.true_pairs)
     }
@@ -57,7 +57,7 @@ impl Score {
 /// The scores of one map.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Scores {
-    /// Score for linked GPU events, and for host calls that have a GPU event below them.
+    /// Score for GPU events with a launch, and for host calls that have a GPU event below them.
     pub gpu_path: Score,
     /// Score for all host calls.
     pub host: Score,
@@ -106,12 +106,12 @@ impl Truth {
         }
     }
 
-    /// The true pairs of events, in the form of a UID map; events that are not compared are omitted.
+    /// The true pairs of events, in the form of a UID map. Events that are not compared are omitted.
     pub fn pairs(&self) -> impl Iterator<Item = Pair> {
         self.pairs.iter().map(|&(one, two)| (Some(one), Some(two)))
     }
 
-    /// Scores a UID map. Unmatched entries lower the recall if they have a true counterpart.
+    /// Scores a UID map. An unmatched event lowers the recall if it has a true counterpart.
     pub fn score(&self, map: impl IntoIterator<Item = Pair>) -> Scores {
         let map: Vec<(u32, u32)> =
             map.into_iter().filter_map(|(one, two)| Some((one?, two?))).collect();
@@ -127,7 +127,7 @@ impl Truth {
     }
 
     /// The classes of interchangeable events. Events that the map matches to exactly their true counterparts are firm.
-    /// A sibling before a firm event and a sibling after the firm event are not interchangeable.
+    /// Two siblings are not interchangeable if a firm event is between them.
     pub fn classes(&self, map: &[(u32, u32)]) -> Classes {
         let truth: HashSet<&(u32, u32)> = self.pairs.iter().collect();
         let firm: Vec<&(u32, u32)> = map.iter().filter(|pair| truth.contains(pair)).collect();
@@ -137,8 +137,8 @@ impl Truth {
         }
     }
 
-    /// Whether a pair is correct: it is a true pair, or it becomes one if one of its events is replaced by an
-    /// interchangeable event.
+    /// Whether a pair is correct. A pair is correct if it is a true pair, or if it becomes one by replacing one of its
+    /// events with an interchangeable event.
     pub fn allows(&self, classes: &Classes, (one, two): (u32, u32)) -> bool {
         let class = |of: &[u64], at: u32| of.get(at as usize).copied();
         let partner = self.partner(one).and_then(|two| class(&classes.candidate, two));
@@ -154,7 +154,8 @@ impl Truth {
         Some(self.pairs[at].1)
     }
 
-    /// Number of pairs in `some` that are correct. Interchangeable events count as equal.
+    /// Number of pairs in `some` that are correct. `map` determines which events are firm. Interchangeable events count
+    /// as equal.
     pub fn right_among(&self, map: &[(u32, u32)], some: &[(u32, u32)]) -> usize {
         let classes = self.classes(map);
         let class = |&(one, two): &(u32, u32)| {
@@ -208,7 +209,7 @@ impl Facts {
         }
     }
 
-    /// For each event, the number of its class. Only interchangeable events have the same number.
+    /// For each event, the number of its class. Two events have the same number only if they are interchangeable.
     fn classes(&self, firm: impl Iterator<Item = u32>) -> Vec<u64> {
         let mut is_firm = vec![false; self.kinds.len()];
         firm.for_each(|at| is_firm[at as usize] = true);
@@ -252,8 +253,8 @@ fn repeats(outer: &Event, inner: &Event) -> bool {
     outer.name == inner.name && likeness(outer) == likeness(inner)
 }
 
-/// Assigns a number to each event. Two events have the same number only if their subtrees are identical. Their
-/// ancestors do not matter. Names are compared after simplification by `plain`.
+/// Assigns a number to each event. Two events have the same number if and only if their subtrees are identical,
+/// whatever their ancestors are. The function `plain` simplifies the names before they are compared.
 pub fn contents(events: &[Event], forest: &Forest, plain: impl Fn(&str) -> String) -> Vec<u64> {
     let mut contents: Vec<u64> =
         events.iter().map(|event| hash(&(plain(&event.name), likeness(event)))).collect();
@@ -298,7 +299,7 @@ fn hash(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// The number of entries that two lists have in common, counting duplicates. Sorts both lists.
+/// The number of entries that occur in both lists, counting duplicates. Sorts both lists.
 fn count_common<T: Ord>(one: &mut [T], two: &mut [T]) -> usize {
     one.sort_unstable();
     two.sort_unstable();

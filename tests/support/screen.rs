@@ -15,7 +15,7 @@ const WIDTH: usize = 110;
 const TITLES: [&str; 8] =
     ["row", "sum 1", "sum 2", "busy 1", "busy 2", "step", "presence", "lowest common node"];
 
-/// The whole comparison as text, in the form used in snapshots.
+/// The whole comparison as text, as it is stored in snapshots.
 ///
 /// # Panics
 /// The function never panics, because writing to memory cannot fail.
@@ -74,7 +74,7 @@ fn totals(analysis: &Analysis) -> [String; 8] {
     ["total".to_owned(), time1, time2, busy1, busy2, String::new(), exact.to_owned(), String::new()]
 }
 
-/// For each relation, the number of entries in the UID map.
+/// The number of entries in the UID map for each relation.
 fn relations(analysis: &Analysis) -> String {
     let mut counts: BTreeMap<Relation, usize> = BTreeMap::new();
     for pair in analysis.diff().uid_map() {

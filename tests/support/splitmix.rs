@@ -4,7 +4,7 @@
 #[derive(Debug, Clone)]
 pub struct SplitMix {
     state: u64,
-    /// Numbers to return before any number is generated from the seed, stored in reverse order.
+    /// Numbers that are returned before the sequence of the seed begins. They are stored in reverse order.
     given: Vec<u64>,
 }
 
@@ -14,8 +14,8 @@ impl SplitMix {
         SplitMix { state: seed, given: Vec::new() }
     }
 
-    /// Creates a generator that first returns the two-byte numbers chosen by a fuzzer. After these numbers, the
-    /// generator returns the sequence whose seed is their sum.
+    /// Creates a generator that first returns the two-byte numbers in `bytes`, which a fuzzer has chosen. After these
+    /// numbers, the generator uses their sum as the seed.
     pub fn given(bytes: &[u8]) -> Self {
         let (pairs, _) = bytes.as_chunks::<2>();
         let given: Vec<u64> =

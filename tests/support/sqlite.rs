@@ -57,7 +57,7 @@ impl Database {
         head.extend([0, 1, 1, 1, 0, 64, 32, 32]);
         head.resize(100, 0);
         head[27] = 1; // the change counter
-        head[95] = 1; // equals the change counter, which marks the page count as valid
+        head[95] = 1; // must equal the change counter, or the page count is ignored
         head[31] = 1 + self.tables.len() as u8;
         (head[47], head[59]) = (4, 1); // the schema format is 4, and the text encoding is UTF-8
         let mut file = page(&head, &schema.collect::<Vec<_>>());
@@ -68,7 +68,7 @@ impl Database {
     }
 }
 
-/// A leaf page with all rows, after the bytes in `head`.
+/// A leaf page that begins with the bytes in `head` and contains all rows.
 fn page(head: &[u8], rows: &[Vec<Cell>]) -> Vec<u8> {
     let mut page = head.to_vec();
     page.resize(PAGE, 0);

@@ -9,7 +9,7 @@ use tracetree::PerSide;
 /// A pair of traces, given by the names of the two files.
 type Names = (&'static str, &'static str);
 
-/// Pairs in `examples/traces` with a known relationship: a different platform, an added op, or a second run.
+/// Pairs in `examples/traces` with a known relationship: a different platform, an added op, and a second run.
 const EXAMPLES: [Names; 3] = [
     ("resnet.rocm.json.gz", "resnet.cuda.json.gz"),
     ("cnn.pt.trace.json.gz", "cnn_extra_op.pt.trace.json.gz"),
@@ -42,7 +42,7 @@ const CHANGES: [Names; 12] = [
     ("training/eager.a100.json.gz", "training/compiled_graphs.v100.json.gz"),
 ];
 
-/// Traces that are only compared with themselves.
+/// Traces that tests compare only with themselves.
 const SINGLES: [&str; 9] = [
     "training/resnet_act_checkpoint.mi300.json.gz",
     "training/resnet50_ddp.a100.json.gz",
@@ -86,8 +86,8 @@ pub fn example_pairs() -> Vec<PerSide<PathBuf>> {
     all
 }
 
-/// Pairs of two real traces, and pairs in which a real trace is compared with itself. If `TRACETREE_TRACES` is not set,
-/// the list is empty and a line on stderr says so.
+/// Pairs of two different real traces, and for other real traces, the pair of the trace with itself. If
+/// `TRACETREE_TRACES` is not set, the list is empty and a line on stderr says so.
 pub fn real_pairs() -> Vec<PerSide<PathBuf>> {
     let Some(folder) = folder_or_skip() else { return Vec::new() };
     let mut all = pairs(&folder, &PLATFORMS);
@@ -96,8 +96,8 @@ pub fn real_pairs() -> Vec<PerSide<PathBuf>> {
     all
 }
 
-/// Real pairs of two different traces, including traces of unrelated programs. If `TRACETREE_TRACES` is not set, the
-/// list is empty and a line on stderr says so.
+/// Pairs of two different real traces. Some of these pairs come from unrelated programs. If `TRACETREE_TRACES` is not
+/// set, the list is empty and a line on stderr says so.
 pub fn real_and_unlike_pairs() -> Vec<PerSide<PathBuf>> {
     let Some(folder) = folder_or_skip() else { return Vec::new() };
     [&PLATFORMS[..], &CHANGES, &UNLIKE]

@@ -2,8 +2,8 @@
 
 use tracetree::report::{one_line, shorten};
 
-/// Shortens a name to one line of at most `room` characters. If the name of a renamed call (`a | b`) is too long,
-/// the leading words that both names share are dropped first, so that their difference stays visible.
+/// Shortens a name to one line of at most `room` characters. If the name of a renamed call (`a | b`) is too long, the
+/// words that both names begin with are dropped first, so that the difference between the names stays visible.
 pub(super) fn fit(name: &str, room: usize) -> String {
     let name = one_line(name);
     match name.split_once(" | ") {
@@ -19,7 +19,7 @@ pub(super) fn fit(name: &str, room: usize) -> String {
     }
 }
 
-/// Returns both names with their shared leading words replaced by `…`.
+/// Replaces the words that both names begin with by `…`, and returns both names.
 fn without_common_start(first: &str, second: &str) -> (String, String) {
     let pairs = first.char_indices().zip(second.chars());
     let same = pairs.take_while(|((_, a), b)| a == b).map(|(pair, _)| pair);

@@ -61,7 +61,7 @@ fn not_a_folder(file: &Path, folder: &Path) -> Error {
 }
 
 /// Fails if the report cannot be written to the output folder, and warns if the folder contains an incomplete report.
-/// This check runs before the traces are read, so that an unusable folder is reported immediately.
+/// Runs before the traces are read, so that the user learns immediately that a folder cannot be used.
 fn check_output(folder: &Path, options: &ReportOptions, console: &mut Console) -> Result<()> {
     options.check_target(folder)?;
     if was_interrupted(folder) {

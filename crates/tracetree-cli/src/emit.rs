@@ -145,12 +145,12 @@ impl EmitArgs {
         })
     }
 
-    /// Whether strings in CSV tables are escaped.
+    /// Whether strings in CSV tables are escaped or, with `--csv-raw`, written unchanged.
     pub(super) fn csv_texts(&self) -> CsvTexts {
         if self.csv_raw { CsvTexts::AsTheyAre } else { CsvTexts::ForSpreadsheets }
     }
 
-    /// Opens the report page if `--open` was given. A missing browser is not an error.
+    /// Opens the report page if `--open` was given. If there is no browser, this is not an error.
     pub(super) fn show(&self, folder: &Path, console: &mut Console) {
         let page = folder.join("report.html");
         if self.open && open::that_detached(&page).is_err() {

@@ -1,13 +1,15 @@
 //! Escapes characters in the program's output that could control a terminal or a CI log.
 //!
-//! Code that prints a name already escapes the name. In addition, this module escapes the output of all commands in all
-//! formats, whether the output goes to a terminal, a pipe or a file. CI systems execute some log lines as commands:
-//! GitHub executes lines that start with `::`, and Azure executes lines that contain `##[` anywhere.
+//! Code that prints a name from a trace already escapes the name. As a second safeguard, this module escapes the whole
+//! output of every command in every format, whether the output goes to a terminal, a pipe or a file. CI systems execute
+//! some log lines as commands: GitHub executes lines that start with `::`, and Azure executes lines that contain `##[`
+//! anywhere.
 
 use std::io::{self, Write};
 use tracetree::escape::{is_disruptive, push_escape};
 
-/// Parameters of the style sequences (`ESC [ … m`) that this program prints; all other sequences are escaped.
+/// This program prints style sequences (`ESC [ … m`) only with these parameters. All other escape sequences in the
+/// output are escaped.
 const STYLES: [&[u8]; 10] = [b"", b"0", b"1", b"2", b"4", b"31", b"32", b"33", b"34", b"36"];
 
 /// Maximum length of a style sequence that this program prints.
@@ -16,7 +18,8 @@ const LONGEST: usize = 8;
 /// A writer that escapes the text written to it.
 pub(super) struct Escaping<W: Write> {
     inner: W,
-    /// The bytes of an incomplete character or style sequence, kept until its remaining bytes are written.
+    /// The bytes of a character or style sequence that is not complete yet. They are kept until the remaining bytes
+    /// arrive.
     rest: Vec<u8>,
     place: Place,
 }
@@ -25,9 +28,10 @@ pub(super) struct Escaping<W: Write> {
 struct Place {
     /// Whether the current line contains only blanks so far.
     is_start: bool,
-    /// Number of `#` characters directly before the next character.
+    /// Number of consecutive `#` characters at the end of the current line.
     hashes: usize,
-    /// Whether lines that start with `::` are commands that this program writes on purpose.
+    /// Whether lines that start with `::` are written unchanged, because the program writes them as CI commands on
+    /// purpose.
     has_commands: bool,
 }
 
@@ -92,7 +96,8 @@ impl Place {
     }
 }
 
-/// Number of bytes at the end of `bytes` that may belong to an incomplete style sequence or an incomplete character.
+/// Number of bytes at the end of `bytes` that may be the beginning of a style sequence or character whose other bytes
+/// follow later.
 fn open_end(bytes: &[u8]) -> usize {
     let tail = &bytes[bytes.len().saturating_sub(LONGEST)..];
     match tail.iter().rposition(|&byte| byte == 0x1b || byte >= 0xc0) {
@@ -112,8 +117,8 @@ fn length(first: u8) -> usize {
     }
 }
 
-/// Length of the style sequence at the start of `text`. `None` if `text` starts with no style sequence, or with one
-/// that this program does not print.
+/// Length of the style sequence at the start of `text`. `None` if `text` does not start with a style sequence that this
+/// program prints.
 fn style_length(text: &[u8]) -> Option<usize> {
     let numbers = text.strip_prefix(b"\x1b[")?;
     let end = numbers.iter().take(LONGEST).position(|&byte| byte == b'm')?;

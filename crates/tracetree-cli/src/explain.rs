@@ -44,9 +44,9 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Result<Outcome> 
     Ok(Outcome::Done)
 }
 
-/// Checks that the report and the new comparison contain the same match for the event. A report does not record the
-/// options that it was created with. If the options differ, the new comparison may find a different match, and the
-/// explanation of that match would not apply to the report.
+/// Fails if the report and the new comparison match the event differently. A report does not record the options that it
+/// was created with. With different options, the new comparison may find a different match, so its explanation would
+/// not apply to the report.
 fn agree(folder: &Path, comparison: &Comparison, side: Side, uid: EventRef) -> Result<()> {
     let Some(uid) = uid.uid_in_trace() else { return Ok(()) };
     let told = uid::find(read_uid_map(folder)?, side, uid);

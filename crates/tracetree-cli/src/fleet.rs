@@ -17,11 +17,11 @@ use tracetree_fleet::{
 };
 use tracetree_gate::Outcome as GateOutcome;
 
-/// Maximum number of lines printed per kind of message. Without a limit, thousands of ranks with the same problem
-/// would print thousands of lines.
+/// Maximum number of lines to print for each kind of message. Without a limit, a problem that affects thousands of
+/// ranks would print thousands of lines.
 const SAID: usize = 20;
 
-/// Minimum time between updates of the interim findings next to the progress bar.
+/// The interim findings next to the progress bar are updated at most once in this time.
 const REDRAW: Duration = Duration::from_millis(500);
 
 pub(super) fn run(
@@ -90,7 +90,7 @@ struct State {
     so_far: SoFar,
     /// Number of pairs that already had a shard.
     skipped: usize,
-    /// The text that `so_far` produced at the time `built`.
+    /// The latest text of the interim findings, which was produced from `so_far` at the time `built`.
     remark: String,
     built: Option<Instant>,
 }
@@ -129,7 +129,7 @@ pub(super) fn say(fleet: &Fleet, console: &mut Console) {
     ));
 }
 
-/// Prints the first lines of a list and the number of omitted lines.
+/// Prints the first lines of a list, and how many lines were omitted.
 pub(super) fn say_some(
     lines: impl Iterator<Item = String>,
     where_all: &str,
@@ -162,8 +162,8 @@ fn outcome(fleet: &Fleet, args: &DiffArgs, console: &mut Console) -> Outcome {
     if is_passed && differs { Outcome::Differences } else { limits.into() }
 }
 
-/// Checks each rank against the limits of `--fail-on`. If no limit is exceeded but a pair could not be fully
-/// compared, the result is inconclusive.
+/// Checks each rank against the limits of `--fail-on`. If no rank exceeds a limit, but some pairs failed, are damaged
+/// or have no counterpart, the result is inconclusive.
 fn check_limits(fleet: &Fleet, args: &DiffArgs, console: &mut Console) -> GateOutcome {
     let (mut exceeded, mut unknown) = (Vec::new(), Vec::new());
     for limit in &args.fail_on {

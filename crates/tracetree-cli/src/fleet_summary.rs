@@ -37,7 +37,7 @@ const FIGURE: usize = 12;
 /// Maximum length of a folder name in Markdown, in characters.
 const LONGEST: usize = 200;
 
-/// Maximum number of findings to print. Individual ranks are printed only if the fleet has at most this many ranks.
+/// Maximum number of findings to print. Also the maximum number of ranks of a fleet for which every rank is printed.
 const MOST: usize = 32;
 
 /// Prints the headline, the counts and the findings. If the fleet has at most [`MOST`] ranks, also prints every rank.
@@ -95,7 +95,7 @@ fn markdown(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "| {} |", TITLES.join(" | "))?;
     writeln!(out, "|{}", "---|".repeat(TITLES.len()))?;
     for row in rows {
-        // A folder name can contain any characters, including Markdown syntax.
+        // A folder name can contain any characters, including Markdown syntax, so every cell is escaped.
         let cells: Vec<String> = cells(row).iter().map(|cell| plain(cell, LONGEST)).collect();
         writeln!(out, "| {} |", cells.join(" | "))?;
     }

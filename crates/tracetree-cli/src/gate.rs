@@ -17,7 +17,7 @@ use tracetree_gate::{
     Rules, run_files,
 };
 
-/// The rule file that is read if it exists and `--rules` is not given.
+/// Without `--rules`, the rules are read from this file if it exists.
 const USUAL_RULES: &str = "tracetree.toml";
 
 #[derive(Args)]

@@ -91,8 +91,7 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
     // A progress bar would erase the header that was just printed, so no bar is shown.
     let read = read(path, yardstick, console.reading());
     if read.is_err() && early.is_some() && !console.is_verbose() {
-        // The trace's name and header were printed without a line break. This line break puts the error message on a
-        // new line.
+        // The name and header of the trace were printed without a line break, so the error message needs a new line.
         console.print(|out| writeln!(out))?;
     }
     let DescribedTrace { info, efficiency, memory } = read?;
@@ -167,7 +166,8 @@ fn read(path: &Path, yardstick: &Yardstick, options: &ReadOptions) -> Result<Des
     Ok(DescribedTrace { info, efficiency: EfficiencyInfo::of(&efficiency, FURTHEST), memory })
 }
 
-/// A copy of the options without the progress callback, because captures are read without a progress bar.
+/// A copy of the options without the progress callback. Captures are read with these options, so they do not move the
+/// progress bar.
 fn without_progress(options: &ReadOptions) -> ReadOptions {
     let mut quietly = options.clone();
     quietly.progress = None;
@@ -197,8 +197,7 @@ fn print_rest(info: &TraceInfo, console: &mut Console) -> Result<()> {
             info_text::wrapped(|text| info_text::write_fields(info, text), width, out)
         }),
         false => {
-            // The header is already on the screen, so the rest of the description starts on a new line if it does not
-            // fit on the header's line.
+            // The header was already printed, so only the rest of the description follows.
             console.print(|out| info_text::continue_line(info, width, out))?;
             console.say_notes(&info.path, &info.notes);
             Ok(())

@@ -21,7 +21,7 @@ pub(super) fn wrapped(
             writeln!(out, "{line}")?;
             continue;
         }
-        // Only lines that are too wide are wrapped, because wrapping collapses the spaces that align columns.
+        // Lines that fit are not passed to the wrapping code, because it would collapse the spaces that align columns.
         let indent = line.len() - line.trim_start().len();
         for (at, part) in width.lines(line, indent + 2, usize::MAX).iter().enumerate() {
             let indent = if at == 0 { indent } else { indent + 2 };
@@ -31,8 +31,8 @@ pub(super) fn wrapped(
     Ok(())
 }
 
-/// Writes the second half of the line that describes a trace. On a screen, the first half is already printed before the
-/// events are read. The second half is therefore printed on a new, indented line.
+/// Writes the second half of the line that describes a trace. On a screen, the second half gets a new, indented line,
+/// because the first half was already printed before the events were read.
 pub(super) fn continue_line(info: &TraceInfo, width: Width, out: &mut dyn Write) -> io::Result<()> {
     if width.is_whole() {
         return write_line(info, out);
@@ -61,8 +61,8 @@ pub(super) fn write_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()>
     if parts.is_empty() { Ok(()) } else { write!(out, " · {}", one_line(&parts.join(", "))) }
 }
 
-/// Writes the percentage of a trace's time spent in ops with an efficiency model, and the ops furthest from their
-/// roofline. Writes nothing if no op has a model, which happens if shapes were not recorded.
+/// Writes which share of the time was spent in ops with an efficiency model, and lists the ops that are furthest from
+/// their roofline. Writes nothing if no op has a model, for example because shapes were not recorded.
 pub(super) fn write_efficiency(info: &EfficiencyInfo, out: &mut dyn Write) -> io::Result<()> {
     let Some(coverage) = info.coverage.filter(|_| !info.furthest.is_empty()) else { return Ok(()) };
     let launched = info.coverage_of_launched.filter(|&launched| launched - coverage >= 1e-3);
@@ -113,7 +113,7 @@ fn furthest_op(op: &FurthestOp, out: &mut dyn Write) -> io::Result<()> {
     let rates = [(op.tflops_per_s.filter(|&rate| rate > 0.0), "TFLOP/s"), (op.tb_per_s, "TB/s")];
     for (rate, unit) in rates {
         match rate {
-            // CPU rates are small, so they are printed with the prefix G instead of T.
+            // Small rates, such as those of a CPU, are printed with the prefix G instead of T.
             Some(rate) if rate < 0.01 => {
                 write!(out, "  {:.3} {}", 1e3 * rate, unit.replace('T', "G"))?
             }

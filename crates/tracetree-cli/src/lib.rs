@@ -1,7 +1,7 @@
 //! The command line: parses the arguments, runs a command, and returns the exit code. This is the only crate that
 //! prints to the terminal.
 //!
-//! The command line is a library, so that the command and the Python package run the same code.
+//! The command line is a library crate, so that the binary `tracetree` and the Python package run the same code.
 
 // Only `tracetree::storage` writes files.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
@@ -151,9 +151,9 @@ enum Command {
     Man,
 }
 
-/// Runs the command line. The first argument is the program name. Returns the exit code: 0 if done, 1 if differences
-/// were found and an exit code was requested, 2 for unreadable input or bad usage, 3 if the traces are not comparable
-/// or the result is inconclusive.
+/// Runs the command line. The first argument is the program name. Returns the exit code: 0 if the command succeeded, 1
+/// if it found differences that an option turns into exit code 1, 2 for unreadable input or bad usage, and 3 if the
+/// traces are not comparable or the result is inconclusive.
 ///
 /// Writes to standard output and standard error, and handles the signals that would end the process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
@@ -190,13 +190,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// The console that is used before the options are parsed.
+/// The console with default settings, which is used until the options are parsed.
 fn plain_console() -> Console {
     Console::new(Color::Auto, false, false, ReadOptions::default())
 }
 
-/// Returns the usage error with its arguments escaped. A shell may replace a pattern such as `*.json` with file names.
-/// If these file names were not escaped, their characters could control the terminal or start a new line.
+/// Returns the usage error, in which all quoted arguments are escaped. Arguments may be file names that the shell
+/// inserted for a pattern such as `*.json`. If they were not escaped, their characters could control the terminal or
+/// start a new line.
 fn quoting(arguments: &[OsString]) -> Option<clap::Error> {
     Cli::try_parse_from(
         arguments.iter().map(|argument| one_line(&argument.to_string_lossy()).into_owned()),
@@ -231,8 +232,8 @@ fn plain(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
     anstream::adapter::strip_str(&String::from_utf8_lossy(&text)).to_string()
 }
 
-/// Makes the current thread one of the worker threads. A separate thread that only waits for the workers would waste
-/// memory.
+/// Makes the current thread one of the worker threads. Otherwise there would be one more thread, which would use memory
+/// but only wait for the workers.
 fn share_work() {
     // This fails only if the worker threads are already running, which is harmless.
     let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();

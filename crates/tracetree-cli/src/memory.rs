@@ -46,7 +46,7 @@ pub(super) fn run(args: &MemoryArgs, console: &mut Console) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// A memory figure of a device: its label, how to read it from a snapshot, and how to format it.
+/// A memory figure of a device: its label, a function that reads it from a snapshot, and a function that formats it.
 type Figure = (&'static str, fn(&DeviceSnapshot) -> i64, fn(i64) -> String);
 
 const FIGURES: [Figure; 4] = [

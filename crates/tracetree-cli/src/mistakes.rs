@@ -1,7 +1,7 @@
 //! Explains common mistakes in two lines: what is wrong, and the command to run instead.
 //!
-//! The library's error messages name the file and the remedy. The messages in this module can also refer to the
-//! command's arguments and to the names of nearby files.
+//! Error messages of the library already name the file and the remedy. The messages of this module are more specific,
+//! because this module also knows the arguments of the command and the names of other files in the folder.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(super) struct Mistake {
     pub(super) command: String,
 }
 
-/// The common mistake that led to an error; `None` if no such mistake is recognized.
+/// The common mistake that probably caused an error; `None` if the error does not look like a common mistake.
 pub(super) fn behind(error: &Error, arguments: &[OsString]) -> Option<Mistake> {
     let path = error.path()?;
     let typed = Typed(arguments);

@@ -96,7 +96,8 @@ pub(super) fn run(args: &ModelDiffArgs, console: &mut Console) -> Result<super::
     })
 }
 
-/// Compares each scenario and returns its outcome. A file named on the command line must exist.
+/// Compares each scenario and returns its outcome. Only the files in a scenario file may be missing; a file named on
+/// the command line must exist.
 fn outcomes(args: &ModelDiffArgs) -> Result<Vec<Outcome>> {
     match (&args.scenarios, &args.model_trace, &args.profile) {
         (Some(file), _, _) => {

@@ -28,10 +28,10 @@ impl Only {
         }
     }
 
-    /// Checks that the ops can be printed in a format.
+    /// Checks that `--only` supports the output format.
     ///
     /// # Errors
-    /// Fails if the ops cannot be printed in this format.
+    /// Fails if `--only` does not support the format.
     pub(super) fn check(format: Format) -> Result<()> {
         match format {
             Format::Text | Format::Csv => Ok(()),

@@ -12,7 +12,7 @@ use tracetree::report::Width;
 use tracetree::trace::{Note, ReadOptions};
 use tracetree::{Error, Result};
 
-/// Both output streams and the user's verbosity settings.
+/// Standard output, standard error, and the options that control what is printed.
 pub(super) struct Console {
     out: Escaping<AutoStream<io::Stdout>>,
     err: Escaping<AutoStream<io::Stderr>>,
@@ -83,10 +83,10 @@ impl Console {
         self.print(write)
     }
 
-    /// Prints a line to stderr, even if `--quiet` is given.
+    /// Prints a line to stderr, even with `--quiet`.
     pub(super) fn tell(&mut self, line: &str) {
-        // Line breaks in quoted text are escaped, so that the message stays on one line. The writer escapes the
-        // remaining control characters and keeps this program's styles.
+        // Line breaks in quoted text are escaped here, so that the message stays on one line. All other control
+        // characters are escaped by the writer, except in the styles that this program prints.
         let line = line.replace('\n', "\\n").replace('\t', "\\t");
         let _ = writeln!(self.err, "tracetree: {line}").and_then(|()| self.err.flush());
     }
@@ -114,7 +114,7 @@ impl Console {
         &self.reading
     }
 
-    /// The report folders that are being written.
+    /// The report folders that are currently being written, so that unfinished files can be removed.
     pub(super) fn unfinished(&self) -> Unfinished {
         self.unfinished.clone()
     }

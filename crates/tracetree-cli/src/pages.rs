@@ -25,8 +25,8 @@ pub(super) fn completions(args: &CompletionsArgs, console: &mut Console) -> Resu
     Ok(Outcome::Done)
 }
 
-/// Prints clap's output: help, the version, or a usage error. If the reader closes the pipe early, that is not an
-/// error; a full disk is an error. Returns the exit code.
+/// Prints clap's output: help, the version, or a usage error. A reader that closes the pipe early is not an error, but
+/// a full disk is. Returns the exit code.
 pub(super) fn answer(answer: &clap::Error) -> u8 {
     let code = u8::try_from(answer.exit_code()).unwrap_or(2);
     match print(answer) {
@@ -75,8 +75,8 @@ fn write_man(out: &mut dyn Write) -> io::Result<()> {
     page.render_version_section(out)
 }
 
-/// Writes the manual of one command: a section with the command as its title, and a subsection for each part. Global
-/// options are listed only once, at the start of the page.
+/// Writes the manual of one command: a section named after the command, with a subsection for each group of options and
+/// for the examples. Global options are listed only once, at the start of the page.
 fn write_command(command: &Command, out: &mut dyn Write) -> io::Result<()> {
     let title = command.get_bin_name().unwrap_or(command.get_name());
     writeln!(out, ".SH \"{}\"", title.to_uppercase().replace('-', "\\-"))?;
@@ -100,7 +100,7 @@ fn write_command(command: &Command, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// All subcommands below a command, such as `fleet` and `fleet plan`; parents precede their
+/// All direct and nested subcommands of a command, such as `fleet` and `fleet plan`. Each command comes before its
 /// subcommands.
 fn below(command: &Command) -> Vec<&Command> {
     let mut found = Vec::new();

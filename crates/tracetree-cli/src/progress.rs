@@ -14,7 +14,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// Maximum length of a displayed file name, in characters.
 const NAME: usize = 40;
 
-/// Draws progress bars, or nothing if the bars are hidden.
+/// Draws progress bars on stderr, unless they are hidden.
 pub(super) struct Progress {
     bars: MultiProgress,
     reading: ReadOptions,
@@ -32,9 +32,8 @@ impl Progress {
         Progress { bars, reading }
     }
 
-    /// Calls `read` and shows one progress bar per file, which counts the bytes read. `read` receives one set of
-    /// options per file, in the order of `paths`. Each set of options reports the number of bytes read to the bar of
-    /// its file.
+    /// Calls `read` and shows one progress bar per file, which counts the bytes read. `read` receives the options for
+    /// each file, in the order of `paths`. With these options, reading a file moves the bar of that file.
     pub(super) fn reading<T>(&self, paths: &[&Path], read: impl FnOnce(&[ReadOptions]) -> T) -> T {
         let bars: Vec<ProgressBar> = paths.iter().map(|path| self.file(path)).collect();
         let tell = |bar: &ProgressBar| {
@@ -94,7 +93,7 @@ fn style(template: &str) -> ProgressStyle {
 pub(super) struct Counter(ProgressBar);
 
 impl Counter {
-    /// Counts a task. `remark` is shown after the count.
+    /// Counts a finished task, and shows the text from `remark` after the count.
     pub(super) fn one_done(&self, remark: impl FnOnce() -> String) {
         self.0.inc(1);
         if !self.0.is_hidden() {
@@ -121,7 +120,7 @@ struct Bars {
 }
 
 impl Comparing {
-    /// A copy of the given options that reports progress to these bars.
+    /// A copy of the given options. A comparison with these options moves the progress bars.
     pub(super) fn watched(&self, options: ComparisonOptions) -> ComparisonOptions {
         let bars = self.0.clone();
         options.watch(move |stage| bars.show(stage))

@@ -57,7 +57,7 @@ impl PartArgs {
 }
 
 impl SelectionArgs {
-    /// Adds the selected phase and steps of both traces to the options.
+    /// Adds the phase and the steps that the user selected to the options.
     pub(super) fn add_to(&self, options: ComparisonOptions) -> ComparisonOptions {
         let (base, new) = self.part.steps();
         let select = |steps: Option<StepRange>| Selection { phase: self.part.phase, steps };

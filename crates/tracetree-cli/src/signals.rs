@@ -13,7 +13,8 @@ pub(super) fn watch(unfinished: Unfinished) {
     let ignored = ignored_signals();
     let wanted =
         [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| ignored >> (signal - 1) & 1 == 0);
-    // If no handler can be installed, the signal ends the process, and the next run removes unfinished files.
+    // If no handler can be installed, a signal ends the process immediately, and the next run removes the unfinished
+    // files.
     let Ok(mut signals) = Signals::new(wanted) else { return };
     std::thread::spawn(move || {
         for signal in signals.forever() {
@@ -31,6 +32,6 @@ fn ignored_signals() -> u64 {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// On systems without signals, the next run removes unfinished files.
+/// Does nothing on systems without signals, where unfinished files are removed by the next run.
 #[cfg(not(unix))]
 pub(super) fn watch(_: Unfinished) {}

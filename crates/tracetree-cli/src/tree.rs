@@ -76,7 +76,7 @@ pub(super) fn run(args: &TreeArgs, console: &mut Console) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The part of a call tree that is printed.
+/// A call tree, and the options that select which of its calls are printed.
 struct View<'a> {
     tree: &'a CallTree,
     args: &'a TreeArgs,
@@ -94,7 +94,8 @@ impl<'a> View<'a> {
     fn new(tree: &'a CallTree, args: &'a TreeArgs) -> Result<View<'a>> {
         let top = args.uid.map(|uid| call_at(tree, uid)).transpose()?;
         let found = args.find.as_ref().map(|query| query.find_some(tree)).transpose()?;
-        // If there is no GPU work, showing only calls with GPU work would hide all calls.
+        // If the trace or the requested call has no GPU work, all calls are shown, because the filter would hide every
+        // call.
         let has_gpu_work = match top {
             Some(call) => tree.is_gpu_path(call),
             None => tree.roots().any(|root| tree.is_gpu_path(root)),
@@ -104,7 +105,7 @@ impl<'a> View<'a> {
         Ok(View { tree, args, top, found, is_gpu_path, memory })
     }
 
-    /// For each call, whether it is printed.
+    /// For each call of the tree, whether it is printed.
     fn shown(&self) -> Vec<bool> {
         let mut shown = vec![false; self.tree.len()];
         let depths = self.depths();
@@ -148,7 +149,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// For each call in preorder, the number of its ancestors.
+    /// The depth of each call, in preorder. The depth is the number of ancestors.
     fn depths(&self) -> Vec<usize> {
         let mut depths: Vec<usize> = Vec::with_capacity(self.tree.len());
         for call in self.tree.calls() {

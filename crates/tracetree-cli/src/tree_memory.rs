@@ -4,7 +4,8 @@ use tracetree::analysis::memory::{MemoryPlace, MemoryUsage};
 use tracetree::tree::CallTree;
 use tracetree::{Error, ErrorKind, Result};
 
-/// The bytes that each call and its descendants allocate on GPUs, or on the host if no GPU has memory events.
+/// For each call, the bytes that the call and its descendants allocate on GPUs or, if no GPU has memory events, on the
+/// host.
 ///
 /// # Errors
 /// Fails if the trace has no memory events.
@@ -25,8 +26,8 @@ pub(super) fn allocated(tree: &CallTree) -> Result<Vec<i64>> {
             }
         }
     }
-    // Descendants come after their ancestors, so in reverse order a call's sum is complete before it is added to the
-    // parent's sum.
+    // Every call comes after its ancestors. In reverse order, the sum of a call is therefore complete before it is
+    // added to the sum of its parent.
     let calls: Vec<_> = tree.calls().collect();
     for &call in calls.iter().rev() {
         if let Some(above) = tree.parent(call) {

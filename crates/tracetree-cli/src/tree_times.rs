@@ -29,7 +29,7 @@ pub(super) enum Sort {
     Memory,
 }
 
-/// GPU times in ns, by call.
+/// The GPU times of each call or, if the trace has no GPU work, the host times.
 pub(super) struct Times {
     has_gpu_work: bool,
     total: Vec<Nanos>,
@@ -43,7 +43,8 @@ impl Times {
         let has_gpu_work = tree.roots().any(|root| tree.is_gpu_path(root));
         let zero = || vec![Nanos::ZERO; tree.len()];
         let mut times = Times { has_gpu_work, total: zero(), own: zero(), most: zero() };
-        // Descendants follow their ancestors in preorder, so in reverse order each sum is complete before it is read.
+        // In preorder, every call comes after its ancestors. In reverse order, the sum of a call is therefore complete
+        // before it is used.
         let calls: Vec<CallId> = tree.calls().collect();
         for &call in calls.iter().rev() {
             times.add(tree, call);
@@ -107,7 +108,7 @@ impl Times {
     }
 }
 
-/// The call to which a GPU event's launch is attributed: the nearest ancestor that is not a runtime call.
+/// The call that launched a GPU event: the nearest ancestor that is neither a runtime call nor a GPU event.
 fn launching(tree: &CallTree, gpu_event: CallId) -> Option<CallId> {
     tree.ancestors(gpu_event)
         .find(|&above| !matches!(tree.kind(above), CallKind::Runtime | CallKind::Gpu))

@@ -49,14 +49,14 @@ pub(super) struct Wanted {
     in_candidate: Option<EventRef>,
 }
 
-/// The traces or the report to search for the event.
+/// Where to search for the event: in two traces or in a report.
 pub(super) enum Source<'a> {
     Traces(PerSide<&'a Path>),
     Report(&'a Path),
 }
 
 impl Wanted {
-    /// The traces or the report to search, the side of the requested event, and the event.
+    /// Returns where to search, on which side the requested event is, and the event.
     ///
     /// # Errors
     /// Fails unless the user gave exactly one event.
@@ -85,8 +85,8 @@ impl Wanted {
     }
 }
 
-/// Parses `report 38`: the second argument is treated as an event if the first argument is a folder and the second is
-/// not an existing path.
+/// Parses the arguments `report 38`. The second argument is treated as an event if the first argument is a folder and
+/// the second is not an existing path.
 fn number_of_a_report(first: &Path, second: &Path) -> Option<EventRef> {
     let is_report = first.is_dir() && !second.exists();
     is_report.then(|| second.to_str()?.parse().ok()).flatten()
@@ -100,7 +100,7 @@ pub(super) struct EventRef {
 }
 
 impl EventRef {
-    /// The event's position in the trace itself; `None` for a captured call.
+    /// The position of the event in the trace; `None` for a captured call, which is in a different trace.
     pub(super) fn uid_in_trace(self) -> Option<Uid> {
         self.launch.is_none().then_some(self.uid)
     }
@@ -177,7 +177,7 @@ fn from_traces(
     print(&pair, Some(&comparison), console)
 }
 
-/// The uid map entry that contains an event.
+/// The entry of the uid map that contains the given event.
 pub(super) fn find(
     map: impl IntoIterator<Item = UidPair>,
     side: Side,
@@ -189,7 +189,7 @@ pub(super) fn find(
     })
 }
 
-/// The error returned for a uid that does not refer to a compared event.
+/// The error for a uid that does not refer to an event that was compared.
 pub(super) fn no_call(tree: Option<&CallTree>, path: &Path, side: Side, uid: EventRef) -> Error {
     let trace = tree.map(CallTree::trace);
     let category = trace.and_then(|trace| Some(trace.category(uid.event(trace)?)));

@@ -46,7 +46,7 @@ fn scale(text: &str) -> std::result::Result<(Query, f64), String> {
 }
 
 impl WhatIfArgs {
-    /// The scenario that the options describe.
+    /// The hypothetical scenario that the options describe.
     fn asked(&self) -> Result<WhatIf> {
         let mut asked = WhatIf::default();
         for (query, factor) in &self.scale {
@@ -140,7 +140,7 @@ fn steps(what: &str, times: &[(Side, StepTimes)], out: &mut dyn Write) -> io::Re
     Ok(())
 }
 
-/// Prints the bounds and the critical path of a step.
+/// Prints lower bounds on the step time, and what the critical path of a step consists of.
 fn limits(analysis: &Analysis, sides: &[Side], out: &mut dyn Write) -> io::Result<()> {
     let Ok(effects) = analysis.effects() else { return Ok(()) };
     let mut line = |text: &str, times: PerSide<Nanos>| {

@@ -1,5 +1,5 @@
-//! `--efficiency` and `--peaks`: options for the inputs of the efficiency computation. The inputs are the peak rates of
-//! devices, and models that compute the minimum work of an op.
+//! `--efficiency` and `--peaks`: options for the efficiency computation. Its inputs are models that compute the minimum
+//! work of each op, and the peak rates of devices.
 
 use super::headings;
 use clap::Args;

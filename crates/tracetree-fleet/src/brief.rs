@@ -8,8 +8,8 @@ use tracetree::report::{Brief, LONGEST_BRIEF, short};
 const LONGEST_VALUE: usize = 160;
 
 impl Fleet {
-    /// The headline, the counts and the first findings, in at most [`LONGEST_BRIEF`] bytes. Findings that do not fit
-    /// are omitted, but are still counted in the line `findings`.
+    /// Formats the headline, the counts and the first findings in at most [`LONGEST_BRIEF`] bytes. Findings that do not
+    /// fit are omitted, but the line `findings` still counts them.
     pub fn brief(&self) -> String {
         let counts = self.counts();
         let Headline { text: headline, reason } = self.headline();

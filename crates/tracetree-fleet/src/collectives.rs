@@ -8,10 +8,10 @@
 //! rank 1   ├─ compute ─┤├──── all_reduce ────┤
 //! rank 2   ├─ compute ──────────────┤├ all_r ┤     the straggler: did not wait
 //! ```
-//! Kernels with the same process group and sequence number belong to one collective, if the profiler recorded the group
-//! and the number. If the group or the number is not recorded, the n-th kernel of each kind and group on one rank is
-//! matched with the n-th kernel of that kind and group on the other ranks. If some ranks have fewer kernels than
-//! others, kernels that end at the same time are matched instead (see `matching`).
+//! Only kernels with the same process group and the same collective name are matched. If the profiler recorded sequence
+//! numbers, kernels with the same number belong to one collective. Without sequence numbers, the n-th kernel on one
+//! rank is matched with the n-th kernel on each other rank. If some ranks have fewer kernels than others, kernels that
+//! end at the same time are matched instead (see `matching`).
 
 use super::matching::{self, Group, Kernel};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use tracetree::program::Communication;
 use tracetree::trace::{EventId, Nanos, TextId};
 use tracetree::tree::{CallId, CallKind, CallTree};
 
-/// The properties that kernels on two ranks must have in common to be matched.
+/// The properties that must be equal for two kernels on different ranks to be matched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Kind {
     /// The process group; empty if not recorded.
@@ -30,7 +30,7 @@ pub(super) struct Kind {
     pub(super) name: String,
 }
 
-/// The communication kernels of one rank, by kind, in order of start time.
+/// The communication kernels of one rank, grouped by process group and name. Each group is in order of start time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Collectives {
     kernels: BTreeMap<Kind, Vec<Kernel>>,
@@ -43,7 +43,7 @@ pub struct CollectiveWait {
     pub count: u64,
     /// Total duration of the communication kernels.
     pub time: Nanos,
-    /// Number of communication kernels whose collective has a kernel on every rank of the process group.
+    /// Number of communication kernels that have a matching kernel on every other rank of the process group.
     pub matched: u64,
     /// Total wait in the matched kernels. The wait in a kernel is the kernel's duration minus the shortest
     /// duration of the same collective on any rank.
@@ -71,7 +71,8 @@ impl Collectives {
             let group = recorded(tree, call, |event| trace.process_groups().get(event).copied());
             let group = trace.text(group.unwrap_or(TextId::EMPTY)).to_owned();
             let sequence = recorded(tree, call, |e| trace.collective_sequences().get(e).copied());
-            // Times of different ranks are comparable if the traces contain the base time.
+            // Each trace counts time from its own base time. Adding the base time makes times on different ranks
+            // comparable.
             let base = trace.header().base_time.unwrap_or(Nanos::ZERO);
             let (end, duration) = (base + trace.end(event), trace.duration(event));
             kernels.entry(Kind { group, name: name.to_owned() }).or_default().push(Kernel {
@@ -120,8 +121,8 @@ impl Collectives {
         waits
     }
 
-    /// The collectives that at least two ranks recorded. Collectives with a kernel on every rank of the process group
-    /// come first. They are numbered in the order in which they start on the first rank.
+    /// The collectives that at least two ranks recorded. Collectives that every rank of the process group recorded come
+    /// first and are numbered, in the order in which they start on the first rank.
     pub(super) fn matched<'r>(ranks: &[&'r Collectives]) -> Vec<Matched<'r>> {
         let mut kinds: BTreeMap<&Kind, Vec<(usize, &[Kernel])>> = BTreeMap::new();
         for (at, rank) in ranks.iter().enumerate() {
@@ -157,11 +158,11 @@ impl Collectives {
     }
 }
 
-/// One collective: the kernels that several ranks recorded for it.
+/// One collective, with the kernel that each rank recorded for it.
 #[derive(Debug, Clone)]
 pub(super) struct Matched<'r> {
     pub(super) kind: &'r Kind,
-    /// The number of the collective; `None` if a rank of the process group did not record it.
+    /// The number of the collective; `None` if a rank of the process group did not record the collective.
     pub(super) number: Option<u64>,
     pub(super) sequence: Option<i64>,
     /// Rank and kernel.
@@ -182,9 +183,9 @@ impl<'r> Matched<'r> {
     }
 }
 
-/// Drops a collective if some ranks lack it only because their recording began later or ended earlier. A rank counts as
-/// absent only if it recorded collectives both before and after the missing collective. Also drops collectives that
-/// only one rank recorded.
+/// Drops a collective if the ranks that lack it simply started recording later or stopped recording earlier. A rank
+/// counts as absent only if it recorded collectives both before and after the missing collective. Also drops
+/// collectives that only one rank recorded.
 fn told(groups: Vec<Group>) -> Vec<Group> {
     let mut span: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
     for (at, group) in groups.iter().enumerate() {
@@ -204,7 +205,7 @@ fn told(groups: Vec<Group>) -> Vec<Group> {
     groups.collect()
 }
 
-/// The value recorded for the kernel itself or, if there is none, for the nearest enclosing call that has one.
+/// The value that `look` finds for the kernel or, if it finds none, for the nearest enclosing call with a value.
 fn recorded<T>(tree: &CallTree, call: CallId, look: impl Fn(EventId) -> Option<T>) -> Option<T> {
     std::iter::once(call)
         .chain(tree.ancestors(call))
@@ -224,10 +225,11 @@ pub fn straggler(waits: &[CollectiveWait]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Process group and name, then the sequence number and duration of each kernel.
+    /// The kernels of one [`Kind`]: the process group, the collective's name, and each kernel's sequence number and
+    /// duration.
     type Times<'a> = (&'a str, &'a str, &'a [(Option<i64>, i64)]);
 
-    /// A rank with kernels of the given durations. The n-th kernel of every kind ends at n × 1000.
+    /// A rank with kernels of the given durations. The n-th kernel of the rank ends at n × 1000 ns.
     fn rank(times: &[Times<'_>]) -> Collectives {
         let mut kernels: BTreeMap<Kind, Vec<Kernel>> = BTreeMap::new();
         let mut position = 0;

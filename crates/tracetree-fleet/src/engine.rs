@@ -4,7 +4,8 @@
 //! existing shards ─▶ remaining pairs, ─▶ traces requested ─▶ compared on ─▶ shards written
 //! are listed once    largest first       ahead               all cores      in the background
 //! ```
-//! A core waits for object storage only if the storage is slower than the comparisons.
+//! Traces are requested in advance, so a core waits for object storage only if the storage is slower than the
+//! comparisons.
 
 use super::map::{Existing, Mapped, Mapping, SHARDS, Writing, shard_name};
 use super::plan::{Plan, PlannedPair};
@@ -30,7 +31,8 @@ const MOST_FAILURES: usize = 10;
 /// Maximum number of pairs whose traces are requested in advance.
 const PAIRS_AHEAD: usize = 64;
 
-/// Maximum number of bytes that are requested in advance. A single pair may exceed this limit.
+/// Maximum number of bytes that are requested in advance. At least two pairs are requested in advance, even if they
+/// exceed this limit.
 const BYTES_AHEAD: u64 = 128 * 1024 * 1024;
 
 /// Maximum number of shards that are being written in the background.
@@ -79,8 +81,8 @@ pub fn map_all(
     };
     let outcomes = thread::scope(|scope| {
         let finishing = scope.spawn(|| finish(writing));
-        // `par_bridge` hands out the pairs one at a time. Splitting the list into halves would balance the load worse,
-        // because one half could take much longer than the other.
+        // `par_bridge` hands out the pairs one at a time. Splitting the list into halves would balance the load less
+        // well, because one half could take much longer than the other.
         Ahead::of(remaining, mapping).par_bridge().for_each(|(next, traces)| {
             if !stopped.load(Ordering::Relaxed) {
                 let writing = mapping.compare(next.pair, traces, next.is_broken);
@@ -204,8 +206,8 @@ impl Outcomes {
         if !self.is_hopeless() {
             return Ok(self.lost);
         }
-        // The message counts failures only up to the limit. Pairs that were in progress at that moment may also fail,
-        // but the message ignores them.
+        // The message gives the limit as the number of failures. Pairs that were in progress when the limit was reached
+        // may fail as well, but the message does not count these failures.
         let results = match self.most_failures {
             1 => "the result could not be written".to_owned(),
             count => format!("{count} consecutive results could not be written, the last one"),

@@ -94,7 +94,7 @@ fn parts(analysis: &Analysis) -> Vec<Part> {
     ops.chain(categories).chain(places).collect()
 }
 
-/// For each key, the total time and the number of events on each side.
+/// Sums by key: the total time on each side, and the number of events on each side.
 type Sums<K> = BTreeMap<K, (PerSide<Nanos>, PerSide<u64>)>;
 
 fn add<K: Ord>(sums: &mut Sums<K>, key: K, side: Side, (time, events): (Nanos, u64)) {

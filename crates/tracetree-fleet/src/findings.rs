@@ -13,7 +13,8 @@ use tracetree::side::Side;
 /// A rank is reported as a straggler only if it arrives last in at least this share of a group's collectives.
 const OFTEN: f64 = 0.5;
 
-/// Minimum time that the other ranks must wait for a straggler, as a share of the median wall time.
+/// A straggler is reported only if the median wait in its process group is at least this share of the median wall time
+/// of all ranks.
 const NOTABLE_WAIT: f64 = 0.01;
 
 /// Maximum number of pairs with the same failure code that are reported individually. If more pairs have the code, they
@@ -23,8 +24,8 @@ const FEW: usize = 3;
 /// Maximum number of ops listed for a rank.
 const NAMED: usize = 3;
 
-/// The findings in this order: pairs that were not compared, changes on all ranks, findings about single ranks, changes
-/// on some ranks, and causes.
+/// Lists the findings in this order: pairs that were not compared, changes on all ranks, findings about single ranks,
+/// changes on some ranks, and causes.
 pub(super) fn of(fleet: &Fleet) -> Vec<Finding> {
     let stragglers = stragglers(fleet);
     let single = |name: &str| stragglers.contains_key(name);
@@ -135,7 +136,7 @@ fn rank_of(pair: &PairRow) -> Option<u64> {
     u64::try_from(pair.rank?).ok()
 }
 
-/// The stragglers of the candidate's process groups, by folder.
+/// The findings about stragglers in the candidate's process groups. The key is the folder of the straggler.
 fn stragglers(fleet: &Fleet) -> BTreeMap<String, Finding> {
     let mut found: BTreeMap<String, Finding> = BTreeMap::new();
     let groups = fleet.groups.iter().filter(|group| group.side == Side::Candidate);
@@ -294,8 +295,8 @@ fn outliers(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     of_rank.into_iter().map(finding).collect()
 }
 
-/// All causes, with two exceptions. A cause on a single rank is omitted if that rank is already reported. If the waits
-/// are known, causes that consist of communication are omitted.
+/// The findings about causes. A cause that occurs on a single rank is omitted if that rank is already reported. If the
+/// waits are known, causes that consist of communication are omitted as well.
 fn causes(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let waits_are_known = fleet.collectives.iter().any(|row| row.number.is_some());
     let of_told = |row: &CauseRow| row.shared.ranks == 1 && is_told(&row.shared.worst);

@@ -9,7 +9,7 @@ use tracetree::side::Side;
 /// The headline states a rank's ratio only if the ratio differs from 1 by at least this much.
 const NOTABLE: f64 = 0.005;
 
-/// The result for a fleet, as a short statement for people.
+/// The most important result for a fleet, as a short text for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headline {
     /// The headline, as a sentence without a full stop.

@@ -1,4 +1,5 @@
-//! Reads the heads of the traces in a folder: rank, world size, device, and the step in the file name.
+//! Reads the start (the *head*) of each trace in a folder: rank, world size and device. The step comes from the file
+//! name.
 
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -66,8 +67,8 @@ fn head_of(stored: Stored, options: &ReadOptions) -> Option<Head> {
     let mut head =
         Head { stored, rank: named, world_size: None, device: String::new(), step, damage: None };
     let read = Trace::read_header_with(&head.stored.path, options).and_then(|header| {
-        // If neither the head nor the name contains the rank, the whole file is read, because the rank may come after
-        // the events.
+        // If neither the head nor the file name contains the rank, the whole file is read, because some files record
+        // the rank after the events.
         match rank(&header).or(named) {
             Some(_) => Ok(header),
             None => Ok(Trace::open_with(&head.stored.path, options)?.header().clone()),

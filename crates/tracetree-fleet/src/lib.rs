@@ -4,9 +4,9 @@
 //! folders ─Plan::make─▶ Plan ─Mapping::map─▶ a shard for each pair ─Fleet::reduce─▶ Fleet ─write─▶ files
 //!                     heads only   anywhere, in any order          kilobytes per rank
 //! ```
-//! Each pair can be compared independently on any machine, and its result takes only a few kilobytes. The engine that
-//! runs [`Mapping::map`] is responsible for scheduling, retries and data movement. [`map_all`] is an engine that uses
-//! the cores of this machine; the Python package provides an engine that uses Ray.
+//! Each pair can be compared independently, on any machine, and the result of a pair takes only a few kilobytes. The
+//! engine that runs [`Mapping::map`] is responsible for scheduling, retries and data movement. [`map_all`] is an engine
+//! that uses the cores of this machine; the Python package provides an engine that uses Ray.
 
 // Only `tracetree::storage` writes files.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
@@ -69,13 +69,13 @@ pub struct Fleet {
     pub ranks: Vec<RankRow>,
     /// The roles: groups of ranks that run the same ops.
     pub roles: Vec<RoleRow>,
-    /// The times of each op, category and layer on the ranks in each role.
+    /// For each role, statistics of the ranks' times for each op, category and layer.
     pub parts: Vec<PartRow>,
     /// Ranks whose time for an op, category or layer is an outlier in their role.
     pub outliers: Vec<OutlierRow>,
     /// Collectives, matched across ranks.
     pub collectives: Vec<CollectiveRow>,
-    /// Totals over the collectives of each process group.
+    /// Totals of each process group, over all its collectives.
     pub groups: Vec<GroupRow>,
     /// The steps of all ranks.
     pub steps: Vec<StepRow>,
@@ -85,7 +85,7 @@ pub struct Fleet {
     pub identical: u64,
     /// Names of the ranks whose programs are identical; empty if there are none.
     pub identical_list: String,
-    /// A short string that lists the ranks whose programs are identical, such as `0–3`.
+    /// A short string that lists the ranks whose programs are identical, such as `0-3`.
     identical_pattern: String,
     /// Causes, each with the ranks that share it.
     pub causes: Vec<CauseRow>,

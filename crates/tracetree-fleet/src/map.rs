@@ -44,7 +44,7 @@ pub struct Mapping {
 pub struct Mapped {
     /// The outcome of the pair.
     pub status: Status,
-    /// Whether the comparison was skipped because the pair's shard already existed.
+    /// Whether the pair was not compared again because its shard already existed.
     pub was_there: bool,
     /// The role and the GPU times of the pair's rank; `None` if there are no figures for the pair.
     pub work: Option<Work>,
@@ -109,8 +109,9 @@ impl Mapping {
         Ok(Mapping { options, folder: folder.into(), reports: None, keeps_shards: true })
     }
 
-    /// Sets the comparison options, which replace the plan's options. The plan's keys must also depend on the given
-    /// options (see [`PlanOptions::also`]).
+    /// Sets the comparison options, which replace the plan's options. Describe the given options in
+    /// [`PlanOptions::also`], so that the plan's keys depend on them; otherwise shards that were written with other
+    /// options would be reused.
     ///
     /// [`PlanOptions::also`]: super::PlanOptions::also
     #[must_use]
@@ -244,7 +245,7 @@ impl Mapping {
 
 /// The result of looking for a pair's shard.
 pub(super) enum Existing {
-    /// The pair has no shard, or its shard is to be replaced.
+    /// The pair has no shard, or its shard must be replaced.
     None,
     /// The pair has a shard that is damaged or that was written for other inputs.
     Broken,
@@ -256,7 +257,7 @@ pub(super) enum Existing {
 pub(super) enum Writing {
     /// The pair is finished, and there is no shard to write.
     Done(Mapped),
-    /// The shard is being written; the status applies if the write succeeds.
+    /// The shard is being written. If the write succeeds, the pair gets this status.
     Begun(Option<Work>, Status, Creating),
 }
 
@@ -278,7 +279,8 @@ fn failed(code: &str, error: &Error) -> Mapped {
     Mapped { status: Status::failed(code, error.to_string()), was_there: false, work: None }
 }
 
-/// The traces of a pair. For a remote object, the version that the plan names is opened.
+/// Opens the traces of a pair. For a remote object, this is the version that the plan lists, even if there is a newer
+/// one.
 fn inputs(pair: &PlannedPair, traces: PerSide<Opening>) -> Result<PerSide<Input>> {
     let input = |side: Side, opening: Opening| {
         let path = pair.file(side).path.clone();
@@ -303,7 +305,7 @@ pub(super) fn shard_name(pair: &PlannedPair) -> String {
 }
 
 /// The status of a pair if a trace has changed since the plan was made; `None` if neither trace has changed. A trace is
-/// not checked if the storage guarantees that the planned version is opened.
+/// not checked if the storage can open exactly the planned version.
 fn change_of(pair: &PlannedPair) -> Option<Status> {
     let change = |side: Side| {
         let planned = pair.file(side);

@@ -4,8 +4,8 @@
 //!    the same number.
 //! 2. Kernels are matched by position, in order of start time, if all ranks have the same number of kernels.
 //! 3. Otherwise, kernels are matched by end time, because a collective ends on all ranks at the same time. The clocks
-//!    of two ranks may differ by a constant offset, so the kernels are matched using the offset that makes the most end
-//!    times coincide. A collective that one rank did not record is skipped and does not shift the matches after it:
+//!    of two ranks may differ by a constant offset, so the offset at which the most end times coincide is used. A
+//!    collective that one rank did not record is skipped and does not shift the matches after it:
 //!
 //! ```text
 //! rank 0   ──a┤   ──b┤   ──c┤   ──d┤
@@ -15,16 +15,17 @@
 use std::collections::BTreeMap;
 use tracetree::trace::Nanos;
 
-/// Clock offsets are derived from the first `FIRST` kernels of each rank.
+/// Number of kernels at the start of each rank that are used to guess the offset between two clocks.
 const FIRST: usize = 8;
 
-/// Two end times coincide if their difference is at most 1/`APART` of the distance to the nearest neighboring end time.
+/// Two end times coincide if their difference is at most 1/`APART` of the time to the previous or next end time on the
+/// same rank, whichever is nearer.
 const APART: i64 = 3;
 
 /// One communication kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kernel {
-    /// Position among all communication kernels of the rank, ordered by start time.
+    /// Position of the kernel among all communication kernels of the rank, in order of start time.
     pub(super) position: usize,
     /// Sequence number of the collective within its group, if recorded.
     pub(super) sequence: Option<i64>,
@@ -43,7 +44,8 @@ pub(super) struct Group {
     pub(super) absent: Vec<usize>,
 }
 
-/// The collectives of the given ranks, in order. A collective may have a kernel on only one rank.
+/// Groups the kernels of the given ranks into collectives, in order. A collective may consist of a kernel on a single
+/// rank.
 pub(super) fn matched(ranks: &[(usize, &[Kernel])]) -> Vec<Group> {
     if let Some(found) = by_sequence(ranks) {
         return found;
@@ -106,7 +108,8 @@ fn by_end(ranks: &[(usize, &[Kernel])]) -> Vec<Group> {
     (0..reference.len()).map(group).collect()
 }
 
-/// For each kernel in `reference`, the position in `kernels` of the kernel that ends at the same time.
+/// For each kernel in `reference`, the position in `kernels` of the kernel that ends at the same time; `None` if there
+/// is none.
 fn partners(reference: &[Kernel], kernels: &[Kernel]) -> Vec<Option<usize>> {
     let candidates = reference
         .iter()
@@ -141,7 +144,8 @@ fn at_offset(reference: &[Kernel], kernels: &[Kernel], offset: Nanos) -> (Vec<Op
     (partners, distance)
 }
 
-/// Maximum distance at which another end time still coincides with the end time of the kernel `at`.
+/// The largest difference at which another rank's end time still coincides with the end time of the kernel at the
+/// position `at`.
 fn reach(reference: &[Kernel], at: usize) -> i64 {
     let before = at.checked_sub(1).map(|before| reference[at].end - reference[before].end);
     let behind = reference.get(at + 1).map(|next| next.end - reference[at].end);

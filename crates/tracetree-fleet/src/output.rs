@@ -22,13 +22,13 @@ const PAGE: &str = "fleet.html";
 pub struct FleetFiles {
     /// File formats of the tables. `ranks.csv` is always written.
     pub tables: Vec<TableFormat>,
-    /// How strings are written in CSV files.
+    /// Whether strings in CSV files are escaped or written unchanged.
     pub csv_texts: CsvTexts,
     /// What to do if a file with the same name exists that tracetree did not write.
     pub existing: Existing,
     /// Whether to write `fleet.html`.
     pub has_page: bool,
-    /// Whether the ranks have reports that the page can link to.
+    /// Whether each rank has its own report, which the page can link to.
     pub has_reports: bool,
 }
 
@@ -164,8 +164,8 @@ impl Fleet {
     /// Writes `ranks.csv`, the tables, `fleet.json` and `fleet.html` into `folder`. Returns the file names.
     ///
     /// # Errors
-    /// Fails if a file cannot be written, or would replace a file that tracetree did not write. If
-    /// writing fails, each file is either complete or unchanged.
+    /// Fails if a file cannot be written, or would replace a file that tracetree did not write. If writing fails, no
+    /// file is half-written: each file has either its old or its new content.
     pub fn write(&self, folder: &Path, files: &FleetFiles) -> Result<Vec<String>> {
         files.check_target(folder)?;
         let mut written = Vec::new();

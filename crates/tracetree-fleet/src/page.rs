@@ -86,8 +86,8 @@ fn name(row: &RankRow) -> String {
     row.rank.map_or_else(|| row.folder.clone(), |rank| rank.to_string())
 }
 
-/// For each rank, the ratio candidate / baseline of the rank's time per step without waits, and the quartiles of this
-/// ratio among the ranks with the same role.
+/// For each rank, how its time per step (without waits) changed, as the ratio candidate / baseline. Each ratio comes
+/// with the quartiles of the ratios of all ranks in the same role.
 fn dots(fleet: &Fleet, has_reports: bool) -> Vec<FleetDot> {
     let ratio = |row: &RankRow| {
         let (before, after) = (row.own_step_us(Side::Baseline), row.own_step_us(Side::Candidate));
@@ -119,8 +119,8 @@ fn dots(fleet: &Fleet, has_reports: bool) -> Vec<FleetDot> {
     dots
 }
 
-/// The candidate ranks that are farthest from the median of their role, and the ops in which these ranks differ most
-/// from the median.
+/// The candidate ranks whose op times are farthest from the median of their role, and the ops with the largest
+/// differences.
 fn standing_out(fleet: &Fleet, has_reports: bool) -> FleetOutliers {
     let rows = fleet.outliers.iter().filter(|one| one.side == Side::Candidate && one.kind == "op");
     let rows: Vec<&OutlierRow> = rows.collect();
@@ -173,8 +173,9 @@ fn matched(fleet: &Fleet) -> impl Iterator<Item = &CollectiveRow> {
     fleet.collectives.iter().filter(|row| row.side == Side::Candidate && row.number.is_some())
 }
 
-/// The ranks that arrive last in the candidate's collectives, most costly first. Collectives in which the last two
-/// ranks arrive at the same time are ignored, because the choice of the last rank would be arbitrary.
+/// The ranks that arrive last in the candidate's collectives; the rank with the largest total delay comes first.
+/// Collectives in which the last two ranks arrive at the same time are ignored, because the choice of the last rank
+/// would be arbitrary.
 fn last(fleet: &Fleet, has_reports: bool) -> Vec<FleetLast> {
     let all = matched(fleet).count();
     let mut of_ranks: BTreeMap<&str, (u64, Nanos)> = BTreeMap::new();

@@ -1,8 +1,9 @@
 //! Matches the traces of two folders, and lists the traces without a counterpart:
 //!
 //! 1. Traces are matched by rank and step if exactly one file on each side has that rank and step.
-//! 2. The remaining traces are matched by rank alone, because steps differ if the profilers started at different times.
-//! 3. The remaining files are matched by name. These are files without a rank, and files whose rank has several files.
+//! 2. The remaining traces are matched by rank alone, because the step numbers of two traces differ if their profilers
+//!    started at different times.
+//! 3. The files that are still unmatched (files without a rank, and ranks with several files) are matched by name.
 
 use super::heads::Head;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +15,7 @@ pub(super) struct Pair {
     pub(super) heads: PerSide<Head>,
     /// Whether the traces were matched by name instead of by rank.
     pub(super) is_by_name: bool,
-    /// Whether the rank has several pairs, one for each step.
+    /// Whether the rank has several pairs, which differ in their step.
     pub(super) has_steps: bool,
 }
 
@@ -41,7 +42,7 @@ pub(super) struct Paired {
     pub(super) single: Vec<Single>,
 }
 
-/// The properties that are used to match traces: rank, step, name.
+/// The properties by which traces are matched: rank, step and name.
 type Key = (Option<i64>, Option<i64>, String);
 
 /// Matches the traces of the two sides. Pairs are sorted by rank, step and name; pairs that were matched by name come

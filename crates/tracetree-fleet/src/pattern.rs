@@ -7,19 +7,18 @@ use tracetree::program::counted;
 /// Maximum number of ranges or remainders in the string.
 const MOST: usize = 8;
 
-/// Maximum modulus. Jobs group their ranks by node, tensor-parallel group or pipeline stage, and each such group has at
-/// most this many ranks.
+/// Maximum modulus. The modulus of a pattern is usually the number of ranks in a node, a tensor-parallel group or a
+/// pipeline stage, which is rarely larger.
 const LARGEST: u64 = 64;
 
 /// A periodic pattern must cover at least this many full periods. Over a single period, any set of ranks looks
 /// periodic.
 const PERIODS: u64 = 3;
 
-/// Formats the ranks `some`, a subset of `all`, as a short string. Both lists are in ascending order. The
-/// string contains the ranks as ranges. If there are too many ranges, the string contains a modulus and the
-/// remainders of the ranks. A modulus fits if no other rank has one of these remainders, at least among the
-/// ranks between the first and the last of `some`. If no modulus fits, the string contains the first few
-/// ranges.
+/// Formats the ranks `some`, a subset of `all`, as a short string. Both lists are in ascending order. The string
+/// contains the ranks as ranges. If there are too many ranges, the string contains a modulus and the remainders of the
+/// ranks. A modulus fits if no rank outside `some` has one of these remainders; ranks before the first or after the
+/// last rank of `some` may be ignored. If no modulus fits, the string contains the first few ranges.
 pub(super) fn pattern(some: &[u64], all: &[u64]) -> String {
     let text = ranges(some).replace('#', "");
     let pieces: Vec<&str> = text.split(' ').collect();
@@ -51,7 +50,7 @@ fn folded<'t>(pieces: impl Iterator<Item = &'t str>, ranks: &str) -> String {
     format!("{} … ({ranks})", shown.join(" "))
 }
 
-/// Returns a string such as `≡ 0, 2 mod 8` if `some` are exactly the ranks of `all` with these remainders.
+/// Returns a string such as `≡ 0, 2 mod 8` if the ranks of `all` with these remainders are exactly the ranks in `some`.
 fn remainders(some: &[u64], all: &[u64], modulus: u64) -> Option<String> {
     let found: BTreeSet<u64> = some.iter().map(|rank| rank % modulus).collect();
     let span = some[some.len() - 1] - some[0] + 1;

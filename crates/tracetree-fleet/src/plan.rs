@@ -1,8 +1,8 @@
 //! Makes a [`Plan`] for two folders with the traces of many ranks: which traces are compared, and under which key each
 //! result is stored.
 //!
-//! Only the heads of the files are read. The plan also lists each unmatched trace and says why it is unmatched, so no
-//! file is lost: compared + failed + unmatched = planned.
+//! Only the heads of the files are read. The plan also lists each unmatched trace and the reason, so no file is
+//! forgotten: compared + failed + unmatched = planned.
 
 use super::heads::{self, Head};
 use super::pairing;
@@ -58,7 +58,8 @@ pub struct PlannedPair {
     pub step: Option<i64>,
     /// The folder of the pair's own report.
     pub folder: String,
-    /// Hash of the inputs, the options and the version. The hash is the name of the pair's shard.
+    /// Hash of the two trace files, the options and the tracetree version. The shard of the pair is named after this
+    /// hash.
     pub key: String,
     /// The baseline trace.
     pub baseline: PlannedFile,
@@ -86,9 +87,9 @@ pub struct PlannedFile {
     /// A value that changes whenever the file's content does: the modification time in ns, or the ETag of a remote
     /// object.
     pub version: String,
-    /// Number of processes according to the head of the trace.
+    /// Number of processes of the job, as recorded at the start of the trace.
     pub world_size: Option<i64>,
-    /// The first device that the head of the trace names; empty if it names none.
+    /// The first device recorded at the start of the trace; empty if no device is recorded there.
     pub device: String,
 }
 
@@ -123,8 +124,8 @@ pub struct Unmatched {
     pub side: String,
     /// The file.
     pub path: String,
-    /// Why the file has no counterpart: `NO_PARTNER` or `DUPLICATE_RANK`. If the head of the file could not be read,
-    /// this is the code of the error.
+    /// Why the file has no counterpart: `NO_PARTNER` or `DUPLICATE_RANK`. If the start of the file could not be read,
+    /// the code of that error.
     pub code: String,
     /// The explanation of the code.
     pub message: String,
@@ -154,7 +155,7 @@ pub struct PlanOptions {
     pub max_unpacked: Option<u64>,
     /// Write a report for each pair.
     pub reports: bool,
-    /// Any other settings that affect a pair's result, as a string that becomes part of the keys.
+    /// Describes all other settings that affect the result of a pair. The string becomes part of each pair's key.
     pub also: String,
 }
 
@@ -251,7 +252,7 @@ impl Plan {
         })
     }
 
-    /// Number of pairs plus number of unmatched traces.
+    /// The number of pairs plus the number of unmatched traces.
     pub fn planned(&self) -> usize {
         self.pairs.len() + self.unmatched.len()
     }
@@ -394,7 +395,7 @@ fn nothing_paired(folders: PerSide<&Path>, single: &[pairing::Single]) -> Error 
     )
 }
 
-/// Notes about different world sizes, and about ranks without traces.
+/// Notes about traces that record different world sizes, and about ranks that have no trace.
 fn about_worlds(heads: &PerSide<&[Head]>, folders: PerSide<&Path>) -> Vec<String> {
     let sizes = |side: Side| -> BTreeSet<i64> {
         heads[side].iter().filter_map(|head| head.world_size).collect()

@@ -17,8 +17,8 @@ use twox_hash::XxHash3_128;
 /// Number of hexadecimal digits in the hash that identifies a role.
 const DIGITS: usize = 12;
 
-/// A hash of a tree's outline. If steps were recorded, only calls in steps count, because the incomplete work at the
-/// beginning of a recording differs from rank to rank.
+/// A hash of a tree's outline. If steps were recorded, only the calls in steps are used, because each rank starts its
+/// recording at a different point of the program.
 pub(super) fn of(tree: &CallTree, steps: &Steps) -> String {
     let has_gpu = tree.calls().any(|call| tree.kind(call) == CallKind::Gpu);
     let counts = |call: CallId| {

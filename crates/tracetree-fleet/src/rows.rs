@@ -22,7 +22,7 @@ pub struct PairRow {
     pub code: String,
     /// The explanation of the code.
     pub message: String,
-    /// The paths of the trace files; empty on a side without a file.
+    /// The path of the trace file on each side; empty if that side has no file.
     pub files: PerSide<String>,
     /// The name of the pair's shard.
     pub key: String,
@@ -94,26 +94,27 @@ pub struct RankRow {
     pub busy: PerSide<Nanos>,
     /// Number of measured events on each side.
     pub events: PerSide<u64>,
-    /// Wall time of the window, excluding time spent on work that was launched before the window.
+    /// Busy and idle time of the window on each side, without the time of work that was launched before the window or
+    /// that is not selected.
     pub wall: PerSide<Nanos>,
-    /// Number of steps; 1 if the window is treated as a whole.
+    /// Number of steps on each side; 1 if the whole window is treated as one step.
     pub steps: PerSide<u64>,
     /// Whether the rows of the rank's report add up to the total time of its events.
     pub account_is_exact: bool,
     /// On each side, how long the rank waited for other ranks in collectives.
     pub waits: PerSide<CollectiveWait>,
-    /// On each side, whether the other ranks wait for this rank.
+    /// On each side, whether this rank is the straggler that the other ranks wait for.
     pub is_straggler: PerSide<bool>,
     /// Number of points of difference between the two traces.
     pub points_of_difference: usize,
     /// Whether the two traces recorded the same work.
     pub is_comparable: bool,
-    /// Codes of the notes about the traces, with counts.
+    /// The codes of the notes about each trace, each with its count, such as `TRUNCATED 1; LOST_EVENTS 3`.
     pub notes: PerSide<String>,
 }
 
 impl RankRow {
-    /// GPU time per step, excluding waits for other ranks, in µs.
+    /// GPU time of the rank per step in µs, minus the time during which the rank waits for other ranks.
     pub(super) fn own_step_us(&self, side: Side) -> f64 {
         (self.time[side] - self.waits[side].wait).as_micros() / self.steps[side].max(1) as f64
     }
@@ -122,13 +123,13 @@ impl RankRow {
 /// Ranks that run the same ops.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleRow {
-    /// The outline hash of the role's ranks in the baseline.
+    /// The outline hash that all ranks of the role have in the baseline.
     pub role: Arc<str>,
     /// Number of ranks.
     pub ranks: u64,
     /// The ranks.
     pub rank_list: String,
-    /// The outline hash that most of the role's ranks have in the candidate.
+    /// The most frequent outline hash of the role's ranks in the candidate.
     pub candidate: Arc<str>,
     /// The ranks with a different outline in the candidate.
     pub odd: String,
@@ -156,11 +157,11 @@ pub struct PartRow {
     pub ranks: u64,
     pub(super) baseline: Quantiles,
     pub(super) candidate: Quantiles,
-    /// Median of candidate − baseline.
+    /// Median over the ranks of candidate − baseline.
     pub difference_us: f64,
     /// The rank on which candidate − baseline is largest.
     pub worst: String,
-    /// Candidate − baseline on the rank `worst`.
+    /// Candidate − baseline on the rank that `worst` names.
     pub worst_difference_us: f64,
     /// Number of outliers on each side.
     pub outliers: PerSide<u64>,
@@ -196,14 +197,14 @@ pub struct OutlierRow {
     pub time_us: f64,
     /// The median time of the ranks in the role, in µs per step.
     pub median_us: f64,
-    /// Distance from the median in robust standard deviations.
+    /// The rank's time minus the median, divided by a robust estimate of the standard deviation.
     pub robust_z: f64,
     /// Number of ranks in the role.
     pub ranks: u64,
 }
 
 impl OutlierRow {
-    /// Distance from the median, in µs per step.
+    /// The absolute difference between the rank's time and the median, in µs per step.
     pub fn distance_us(&self) -> f64 {
         (self.time_us - self.median_us).abs()
     }
@@ -231,13 +232,13 @@ pub struct CollectiveRow {
     pub longest: Nanos,
     /// Longest − shortest duration, which is the delay between the arrivals of the first and the last rank.
     pub skew: Nanos,
-    /// Total wait, summed over the ranks.
+    /// The sum of the waits of all ranks in the collective.
     pub wait: Nanos,
     /// The rank that arrived last.
     pub last: Option<i64>,
     /// The folder of the rank that arrived last.
     pub last_folder: String,
-    /// How much later the last rank arrived than the second to last rank.
+    /// The time between the arrival of the second to last rank and the arrival of the last rank.
     pub margin: Nanos,
     /// Ranks that did not record this collective, although they recorded earlier and later collectives.
     pub absent: String,
@@ -293,7 +294,7 @@ pub enum Spread {
     /// In one or more roles, at least nine tenths of the ranks share the change or cause. At most a tenth of
     /// the ranks that share the change or cause have other roles.
     Role,
-    /// More than a tenth of the ranks share the change or cause.
+    /// More than a tenth of the ranks, and more than three ranks, share the change or cause.
     Some,
     /// At most a tenth of the ranks, or at most three ranks, share the change or cause.
     Few,
@@ -311,7 +312,7 @@ impl Spread {
     }
 }
 
-/// The ranks that share a change or cause, and the size of the change or cause on these ranks.
+/// The ranks that share a change or cause, and how large its difference is on these ranks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shared {
     /// Number of ranks.
@@ -327,9 +328,9 @@ pub struct Shared {
     /// A short string that names the ranks: ranges, `≡ 0, 2 mod 8 (1000 ranks)`, or the first ranges and the number of
     /// ranks.
     pub pattern: String,
-    /// Median of candidate − baseline per step, in µs.
+    /// Median over the ranks of candidate − baseline per step, in µs.
     pub median_us: f64,
-    /// The rank with the largest difference.
+    /// The rank on which the absolute difference is largest.
     pub worst: String,
     /// Candidate − baseline per step on the rank `worst`, in µs.
     pub worst_us: f64,
@@ -348,7 +349,7 @@ pub struct ChangeRow {
     pub shared: Shared,
 }
 
-/// A cause, and the ranks that share it. Ranks on which the cause is small are omitted.
+/// A cause, and the ranks that share it. Ranks on which the cause is smaller than 0.5% of the step time are omitted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CauseRow {
     /// The reason.
@@ -368,8 +369,8 @@ pub struct CauseRow {
 /// A finding that a reader should look at first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// `CHANGE`, `STRAGGLER`, `CAUSE`, `OUTLIER`, `OTHER_OPS`, `COLLECTIVE_MISSING`, or the code of a failed or
-    /// unmatched pair.
+    /// `CHANGE`, `SAME_PROGRAM`, `STRAGGLER`, `STRAGGLER_BEFORE`, `CAUSE`, `OUTLIER`, `OTHER_OPS`,
+    /// `COLLECTIVE_MISSING`, or the code of a failed or unmatched pair.
     pub code: String,
     /// The affected ranks, as a formatted list.
     pub ranks: String,

@@ -1,7 +1,7 @@
 //! Summarizes the interim outcomes of a run while pairs are still being compared: failures, and the slowest rank.
 //!
-//! Collectives can be matched only once all ranks are compared, so this module considers only the work of each rank:
-//! GPU time per step without communication, compared with the median of its role.
+//! Collectives cannot be matched until all ranks are compared, so this module ignores communication. It compares each
+//! rank's remaining GPU time per step with the median of the rank's role.
 
 use super::map::Mapped;
 use super::plan::PlannedPair;
@@ -13,13 +13,13 @@ use tracetree::analysis::robust::median;
 use tracetree::program::counted;
 use tracetree::side::Side;
 
-/// Minimum ratio between a slow rank and the median of its role.
+/// A rank is reported as slow only if its time is at least this many times the median of its role.
 const NOTABLE: f64 = 1.05;
 
 /// The outcomes of a run so far.
 #[derive(Debug, Clone, Default)]
 pub struct SoFar {
-    /// For each role, the folder of each rank and the rank's own GPU time per candidate step in µs.
+    /// For each role: the folder of each rank, and the rank's GPU time per candidate step without communication, in µs.
     roles: BTreeMap<Arc<str>, Vec<(String, f64)>>,
     failed: u64,
 }
@@ -50,7 +50,7 @@ impl SoFar {
         failed.into_iter().chain(slowest).collect::<Vec<_>>().join("; ")
     }
 
-    /// The rank that is slowest relative to the median of its role, and its ratio to that median.
+    /// The rank with the largest ratio between its time and the median of its role, and this ratio.
     fn slowest(&self) -> Option<(&str, f64)> {
         let of_role = |ranks: &'_ Vec<(String, f64)>| {
             let times: Vec<f64> = ranks.iter().map(|(_, time)| *time).collect();

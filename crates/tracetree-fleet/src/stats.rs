@@ -2,8 +2,9 @@
 
 use tracetree::analysis::robust::{median, median_deviation};
 
-/// A value is an outlier if its distance from the median exceeds this many scaled median deviations (Iglewicz and
-/// Hoaglin, *How to Detect and Handle Outliers*, 1993).
+/// A value is an outlier if its distance from the median exceeds this many robust standard deviations. A robust
+/// standard deviation is the scaled median distance from the median (Iglewicz and Hoaglin, *How to Detect and Handle
+/// Outliers*, 1993).
 const OUTLYING: f64 = 3.5;
 
 /// The mean distance of the values from their median, multiplied by this factor, is an estimate of the standard
@@ -39,8 +40,8 @@ impl Quantiles {
     }
 }
 
-/// The position of each outlier, and its distance from the median in robust standard deviations. Empty if
-/// there are fewer than [`FEWEST`] values.
+/// The position of each outlier in `values`, and its signed distance from the median in robust standard deviations.
+/// Empty if there are fewer than [`FEWEST`] values.
 pub(super) fn outliers(values: &[f64]) -> Vec<(usize, f64)> {
     if values.len() < FEWEST {
         return Vec::new();

@@ -4,7 +4,7 @@ use std::error::Error as _;
 use std::io;
 use tracetree::error::{Error, ErrorKind};
 
-/// The code of a pair with data missing in one of its traces.
+/// The code of a pair if data is missing in one of its traces.
 pub(super) const DAMAGED: &str = "DAMAGED";
 
 /// The code of a pair whose shard exists but could not be read.
@@ -95,7 +95,7 @@ pub(super) fn code_of(error: &Error) -> &'static str {
     }
 }
 
-/// Whether the trace itself causes the error. If it does, a second attempt would fail in the same way.
+/// Whether the error is caused by the content of the trace, so that a second attempt would fail in the same way.
 pub(super) fn is_lasting(error: &Error) -> bool {
     matches!(
         error.kind(),

@@ -42,7 +42,7 @@ impl Fleet {
         causes(self.causes.clone())
     }
 
-    /// A fleet without ranks, whose tables have columns but no rows.
+    /// An empty fleet: its tables have columns, but no rows.
     pub fn empty() -> Fleet {
         Fleet {
             baseline: String::new(),
@@ -109,7 +109,7 @@ fn roles(rows: Vec<RoleRow>) -> Table {
         })
 }
 
-/// A function that selects one of the quantiles.
+/// A function that returns one of the quantiles, such as the median.
 type Pick = fn(&Quantiles) -> f64;
 
 fn parts(rows: Vec<PartRow>) -> Table {

@@ -5,8 +5,8 @@
 //!                         ▼
 //! baseline ────▶ Recording ─align, as `diff` does─▶ changes ─rules─▶ findings: pass, fail, inconclusive
 //! ```
-//! Only [`Analysis::changes`](tracetree::analysis::Analysis::changes) decides what changed, so the gate and
-//! `diff` never disagree. A rule decides only whether a change is a violation.
+//! Only [`Analysis::changes`](tracetree::analysis::Analysis::changes) decides what changed, so the gate and `diff`
+//! never disagree. The rules of the gate decide only which changes are violations.
 
 // Only `tracetree::storage` writes files.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]

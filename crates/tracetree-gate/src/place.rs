@@ -1,4 +1,4 @@
-//! Describes call sites: the enclosing modules and ops, and the line of the user's Python code that makes the call.
+//! Describes call sites: the enclosing modules and ops, and the function in the user's Python code that makes the call.
 
 use tracetree::program::Word;
 
@@ -39,7 +39,7 @@ impl Place {
     }
 }
 
-/// A Python call site.
+/// A function in the user's Python code.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Site {
     /// The file name as recorded in the trace.
@@ -69,7 +69,7 @@ impl std::fmt::Display for Site {
     }
 }
 
-/// Path fragments of files that belong to Python or to a library, and therefore contain no code of the user.
+/// A file whose path contains one of these strings belongs to Python or to a library, not to the user.
 const FOREIGN: [&str; 6] =
     ["site-packages", "dist-packages", "/lib/python", "torch/", "<frozen", "contextlib.py"];
 

@@ -8,11 +8,11 @@ use tracetree::program::{Captures, Glob};
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::{CallTree, TreeOptions};
 
-/// File extensions of the traces in a folder.
+/// A file in a folder is read as a trace if its name ends with one of these extensions.
 const ENDS: [&str; 4] = [".json", ".json.gz", ".json.zst", ".json.tar.gz"];
 
-/// The files that the paths refer to. Glob patterns (`runs/a_*.json.gz`, with `*` and `?` in the last
-/// component) and folders are expanded to their files, sorted by name.
+/// Expands `paths` to a list of trace files. Each folder, and each glob pattern (`runs/a_*.json.gz`, with `*` and `?`
+/// in the last component), is replaced by its files, sorted by name.
 ///
 /// # Errors
 /// Fails if a folder cannot be read, or if a pattern or folder yields no file.
@@ -36,7 +36,7 @@ pub fn run_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The files in a folder whose names match, sorted by name.
+/// The files in `folder` whose names satisfy `is_wanted`, sorted by name.
 fn listed(path: &Path, folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
     let cannot = |error| Error::io(folder, "list the folder", error);
     let mut files = Vec::new();
@@ -55,7 +55,7 @@ fn listed(path: &Path, folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Resul
     Ok(files)
 }
 
-/// A run that was read, the location of its graph captures, and the options for reading the captures.
+/// A run that was read: its trace, its graph captures, and the read options.
 type Opened = (Arc<Trace>, Captures, ReadOptions);
 
 impl Recorder {
@@ -84,7 +84,7 @@ impl Recorder {
         self.add(captures.complete(tree, TreeOptions::default(), options)?)
     }
 
-    /// Reads the runs of one side and their graph captures, one run after another, into one recording.
+    /// Reads the runs of one side one after another, each with its graph captures, and adds them to one recording.
     ///
     /// # Errors
     /// Fails if `files` is empty, or in the same cases as [`Trace::open_with`] and [`Recorder::add`].
@@ -105,7 +105,7 @@ impl Recorder {
                 self.categories();
             },
         );
-        // The next run is read while the current run is added.
+        // While one run is added to the recording, the next run is already being read.
         while let Some((trace, captures, options)) = opened? {
             let (added, next) = rayon::join(
                 || self.add_captured(trace, &captures, &options),

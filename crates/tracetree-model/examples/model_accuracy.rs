@@ -1,5 +1,5 @@
-//! Shows where a performance model loses its accuracy. Prints what share of a profile's time the model covers, and the
-//! kernel types that contribute most to the model's error, with the responsible ops.
+//! Shows where a performance model is inaccurate. Prints how much of a profile's time the model covers, which kernel
+//! types contribute most to the model's error, and which ops run them.
 //!
 //! ```sh
 //! cargo run -p tracetree-model --example model_accuracy -- model_trace.json kernel_details.csv op_mapping.yaml

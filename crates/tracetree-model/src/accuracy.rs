@@ -1,5 +1,5 @@
-//! Computes how much of the profile the model covers, and how large the model's error is. The input is the rows of a
-//! comparison.
+//! Computes how much of the profile's time the model covers, and how large the model's error is. Both are computed from
+//! the rows of a comparison.
 
 use super::compare::{Row, percent};
 use super::status::Status;
@@ -12,11 +12,11 @@ pub const CONTRIBUTORS: usize = 10;
 /// Coverage and error of a whole comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accuracy {
-    /// The profile's time by status, in the order of [`Status::ALL`].
+    /// How much of the profile's time has each status, in the order of [`Status::ALL`].
     pub coverage: [Coverage; 4],
-    /// The mean absolute error of all rows, weighted by share of the profile's time, in percent; `None` if the
-    /// profile has no time. Kernel types that are not in the profile are ignored. Errors in opposite directions do
-    /// not cancel, unlike in the total error.
+    /// The mean absolute error of the rows in percent, weighted by their shares of the profile's time; `None` if the
+    /// profile has no time. Kernel types that are not in the profile are ignored. Errors in opposite directions do not
+    /// cancel, unlike in the total error.
     pub weighted_error_pct: Option<f64>,
     /// Predicted time of kernel types that are not in the profile. The error of these kernel types is undefined.
     pub model_only: Nanos,
@@ -24,7 +24,7 @@ pub struct Accuracy {
     pub contributors: Vec<Contributor>,
 }
 
-/// The kernel types in the profile that have the given status, and the time that these kernel types take.
+/// How many kernel types in the profile have a given status, and how much time these kernel types take.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coverage {
     /// Status of the kernel types.
@@ -41,14 +41,14 @@ pub struct Coverage {
 /// A row's contribution to the weighted error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Contributor {
-    /// Position of the row in the comparison.
+    /// Index of the row in the comparison.
     pub row: RowId,
     /// The row's absolute error divided by the profile's total time, in percentage points. The contributions of
     /// all rows add up to the weighted error.
     pub points: f64,
 }
 
-/// Position of a row in its comparison, from 0.
+/// Index of a row in its comparison, counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowId(pub usize);
 

@@ -8,10 +8,10 @@
 //! stream 35    ├──── 249.058 µs ────┤       start …736.000     one launch, two rows
 //! ```
 //! Rows of one type whose starts are at most a microsecond apart form a group. One stream cannot start two collectives
-//! at once, so the number of launches in a group is the number of rows on the stream with the most rows. Within a
-//! group, the longest row of each stream belongs to the first launch, the second longest row of each stream to the
-//! second launch, and so on. Comparing starts rounded to whole microseconds would not work: two rows of one launch that
-//! round to different values would be counted twice.
+//! at once, so every row on the same stream is a separate launch. The stream with the most rows in a group therefore
+//! determines the number of launches. Within a group, the longest row of each stream belongs to the first launch, the
+//! second longest row of each stream to the second launch, and so on. Comparing starts rounded to whole microseconds
+//! would not work: two rows of one launch that round to different values would be counted twice.
 
 use std::collections::BTreeMap;
 use tracetree_trace::order::Order as _;
@@ -79,8 +79,8 @@ fn launches_of_group(group: &[CollectiveRow]) -> Vec<Launch> {
     durations.into_iter().map(launch).collect()
 }
 
-/// Merges two lists of durations. The k-th longest durations of both lists belong to the same launch, whose duration
-/// is the longer of the two.
+/// Merges two lists of durations. The k-th longest durations in the two lists belong to the same launch; the longer one
+/// becomes the launch's duration.
 fn merge_longest(durations: &mut Vec<Nanos>, on_stream: &[Nanos]) {
     for (at, &duration) in on_stream.iter().enumerate() {
         match durations.get_mut(at) {

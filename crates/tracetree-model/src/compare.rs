@@ -1,4 +1,5 @@
-//! Compares a prediction with a profile. The result has one row per kernel type, largest first.
+//! Compares a prediction with a profile. The result has one row per kernel type; the kernel types that take the most
+//! time come first.
 
 use std::collections::BTreeSet;
 use tracetree_trace::order::Order as _;
@@ -26,8 +27,8 @@ pub struct Row {
     pub status: Status,
 }
 
-/// The predicted and measured time, and the predicted and measured number of kernels. The values are for one
-/// kernel type or for all types.
+/// The predicted and measured time, and the predicted and measured number of kernels. The values are for one kernel
+/// type, or for all kernel types together.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Amounts {
     /// Predicted time of a forward pass.

@@ -16,7 +16,7 @@ const START: &str = "Start Time(us)";
 const DURATION: &str = "Duration(us)";
 const STREAM: &str = "Stream ID";
 
-/// The positions of the required columns.
+/// The positions of the columns that are read. Only the stream column may be missing.
 pub(crate) struct Columns {
     kernel_type: usize,
     start: usize,
@@ -52,7 +52,7 @@ impl Columns {
     /// Finds the columns in the header; their order does not matter.
     ///
     /// # Errors
-    /// Fails if columns are missing. The error message lists the missing columns and all columns in the file.
+    /// Fails if a required column is missing. The error message lists the missing columns and all columns in the file.
     pub(crate) fn find(header: &ByteRecord, path: &Path) -> Result<Columns> {
         let names: Vec<Cow<'_, str>> = header.iter().map(String::from_utf8_lossy).collect();
         let find = |wanted: &str| names.iter().position(|name| name.trim() == wanted);
@@ -70,7 +70,8 @@ impl Columns {
     /// Reads a row from `record`.
     ///
     /// # Errors
-    /// Fails if a cell is not a number, the duration is negative, or the record ends before a required column.
+    /// Fails if the start or the duration is not a number, if the duration is negative, or if the record ends before a
+    /// column that is read.
     pub(crate) fn row(&self, record: &ByteRecord, path: &Path) -> Result<Row> {
         let cells = Cells { record, path };
         let line = cells.line();

@@ -1,5 +1,4 @@
-//! Evaluates conditions such as `error>20%`, and returns the rows or scenarios that satisfy a condition and therefore
-//! make the gate fail.
+//! Evaluates conditions such as `error>20%`. The gate fails if a row or a scenario satisfies a condition.
 //!
 //! ```text
 //! condition  = [kernel type ":"] bound {"&" bound}      all bounds must hold
@@ -66,8 +65,8 @@ struct Bound {
 pub fn failures(conditions: &[FailOn], comparisons: &[&ModelComparison]) -> Result<Vec<Failure>> {
     let mut failures = Vec::new();
     for condition in conditions {
-        // If every scenario was skipped, no kernel types are known, so the condition's kernel type is not reported as
-        // unknown.
+        // If every scenario was skipped, no kernel types are known, so a misspelled kernel type in a condition cannot
+        // be detected.
         let known = comparisons.iter().any(|comparison| condition.knows_its_type(comparison));
         if !known && !comparisons.is_empty() {
             return Err(condition.unknown_type());

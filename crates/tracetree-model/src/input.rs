@@ -10,7 +10,7 @@ use tracetree_trace::trace::unpack;
 /// for comparison, the trace of a 64-layer model takes 3 MB.
 const MAX_BYTES: u64 = 2 << 30;
 
-/// Reads and decompresses the file at `path`. Error messages call the file `what`, for example `model's trace`.
+/// Reads and decompresses the file at `path`. `what` describes the file in error messages, for example `model's trace`.
 ///
 /// # Errors
 /// Fails if the file cannot be opened or read, if the gzip stream is damaged, or if the decompressed file exceeds two

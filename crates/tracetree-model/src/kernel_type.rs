@@ -22,8 +22,8 @@ impl KernelType {
         KernelType("(unnamed)".to_owned())
     }
 
-    /// The all-reduce in the Ascend communication library. Older traces do not list this kernel if it is part of a
-    /// fused op.
+    /// The all-reduce kernel of the Ascend communication library. Older traces do not list this kernel if it is part of
+    /// a fused op.
     pub(crate) fn all_reduce() -> Self {
         KernelType(ALL_REDUCE.to_owned())
     }

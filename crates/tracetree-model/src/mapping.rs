@@ -1,7 +1,7 @@
-//! Reads `op_mapping.yaml`, which lists the kernel type for each op, and the ops that cost nothing.
+//! Reads `op_mapping.yaml`. The file lists the kernel type of each op, and marks the ops that cost nothing.
 //!
-//! Real files contain the entries under `operator_mappings:`. However, `model-diff` reproduces the comparison of
-//! another tool, which expects the entries at the top level. Both layouts are accepted; entries under
+//! Real mapping files contain their entries under `operator_mappings:`. The tool whose comparison `model-diff`
+//! reproduces expects the entries at the top level instead. Both layouts are accepted; entries under
 //! `operator_mappings:` take precedence.
 
 use std::collections::BTreeMap;

@@ -31,16 +31,16 @@ pub struct Prediction {
 /// The prediction for one kernel type.
 #[derive(Debug, Clone, Default)]
 pub struct PredictedKernel {
-    /// Number of kernels from ops that were looked up.
+    /// Number of kernels in ops whose time was looked up.
     pub hits: u64,
-    /// Number of kernels from ops whose time was computed.
+    /// Number of kernels in ops whose time was computed.
     pub misses: u64,
     /// The first three ops that run this kernel type, in trace order.
     pub ops: Vec<String>,
     whole: Nanos,
-    /// Total time of the ops whose kernels have no separate times, by the number of kernels in an op. Each total is
-    /// divided only at the end: dividing the time of each op would lose up to a nanosecond per op, and a trace has
-    /// ten thousand ops.
+    /// The total time of the ops for which the trace lists no separate time for each kernel, keyed by the number of
+    /// kernels in an op. Each total is divided by this number only at the end: dividing the time of each op would lose
+    /// up to a nanosecond per op, and a trace has ten thousand ops.
     shared: BTreeMap<usize, Nanos>,
 }
 
@@ -103,8 +103,8 @@ impl Prediction {
         KernelType::new(short_name(&op.name)).unwrap_or_else(KernelType::unnamed)
     }
 
-    /// Counts the all-reduce in a fused op if the trace does not list it; older traces do not. The all-reduce adds no
-    /// time.
+    /// Counts the all-reduce kernel of a fused op if the trace does not list the kernel, as in older traces. The kernel
+    /// adds no time.
     fn add_all_reduce<'a>(
         &mut self,
         op: &ModelOp,
@@ -133,8 +133,8 @@ impl Prediction {
 }
 
 impl PredictedKernel {
-    /// Predicted time. Shared time is divided and rounded to a nanosecond only here, so rounding errors do not
-    /// accumulate.
+    /// Predicted time. The time that several kernels share is divided and rounded to a nanosecond only here, so
+    /// rounding errors do not accumulate.
     pub fn total(&self) -> Nanos {
         let shares = self.shared.iter().map(|(kernels, time)| divided(*time, *kernels));
         self.whole + shares.sum()
@@ -145,7 +145,7 @@ impl PredictedKernel {
         self.hits + self.misses
     }
 
-    /// Whether all, some or none of the kernels were looked up.
+    /// Whether the times of all, some or none of the kernels were looked up.
     pub fn status(&self) -> Status {
         match (self.hits, self.misses) {
             (_, 0) => Status::Hit,

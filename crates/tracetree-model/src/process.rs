@@ -1,5 +1,5 @@
-//! Chooses the process of a model's trace that contains the prediction. The process is found by its name. If no name
-//! matches, the only process that contains ops is chosen.
+//! Chooses which process of a model's trace contains the prediction. The process is found by its name. If no name
+//! matches, but exactly one process contains ops, this process is chosen.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -24,7 +24,8 @@ pub struct ModelProcess {
 /// Chooses the process to compare.
 ///
 /// # Errors
-/// Fails if no process has ops to compare, or if several processes have ops and no process name indicates a prediction.
+/// Fails if the process named as the prediction has no ops. If no process name indicates a prediction, fails unless
+/// exactly one process has ops.
 pub(crate) fn choose(events: &[Event], path: &Path, notes: &mut Notes) -> Result<ModelProcess> {
     let candidates = candidates(events);
     let mut named = candidates.iter().filter(|candidate| candidate.process.predicts());

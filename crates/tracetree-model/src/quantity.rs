@@ -13,7 +13,8 @@ pub enum Quantity {
     CountError,
     /// `share` is the row's share of the profile's time.
     Share,
-    /// `weighted_error` is the mean error of the scenario, weighted by share.
+    /// `weighted_error` is the mean absolute error of the scenario's rows, weighted by their shares of the profile's
+    /// time.
     WeightedError,
     /// `total_error` is the error of the scenario's total time.
     TotalError,

@@ -28,7 +28,7 @@ pub struct Scenario {
     pub forward_passes: ForwardPasses,
 }
 
-/// A model's trace compared with a profile.
+/// The result of comparing a model's trace with a profile.
 #[derive(Debug, Clone)]
 pub struct ModelComparison {
     /// The compared inputs.
@@ -39,7 +39,8 @@ pub struct ModelComparison {
     pub ops: ModelOps,
     /// How many rows of the profile were kept, and how many were dropped.
     pub profile_rows: ProfileRows,
-    /// A row for each kernel type in the prediction or the profile, largest first.
+    /// One row for each kernel type in the prediction or the profile; the kernel types that take
+    /// the most time come first.
     pub rows: Vec<Row>,
     /// The sum of the amounts of all rows.
     pub total: Amounts,
@@ -61,7 +62,7 @@ pub struct ModelOps {
 /// The outcome of running a scenario.
 #[derive(Debug)]
 pub enum Outcome {
-    /// The comparison of a scenario whose files exist.
+    /// All files of the scenario exist, and they were compared.
     Compared(Box<ModelComparison>),
     /// The scenario was skipped because one of its files does not exist.
     Skipped {
@@ -96,7 +97,8 @@ impl Scenario {
         Ok(self.compare_values(&trace, &mapping.unwrap_or_default(), &profile))
     }
 
-    /// Compares inputs that were already read. The scenario's paths appear only in the report.
+    /// Compares inputs that were already read. The scenario's paths are only shown in the report;
+    /// no file is opened.
     pub fn compare_values(
         &self,
         trace: &ModelTrace,

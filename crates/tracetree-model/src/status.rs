@@ -16,7 +16,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// All statuses. The statuses for which the model knows the time best come first.
+    /// All statuses, sorted by how well the model knows the time, best first.
     pub const ALL: [Status; 4] = [Status::Hit, Status::Partial, Status::Miss, Status::Unmodeled];
 
     /// The name of the status in tables: `HIT`, `PARTIAL`, `MISS` or `unmodeled`.

@@ -53,8 +53,8 @@ impl ModelTrace {
     /// Reads a model's trace from a plain or gzipped file.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, is not JSON with `traceEvents`, has no process with a prediction, has no op in
-    /// that process, or contains a negative or unreadable duration.
+    /// Fails if the file cannot be read or is not JSON with a list of events, if the process with the prediction cannot
+    /// be determined or has no ops, or if a duration is negative or unreadable.
     pub fn read(path: impl AsRef<Path>) -> Result<ModelTrace> {
         let path = path.as_ref();
         ModelTrace::from_bytes(&input::read(path, "model's trace")?, path)

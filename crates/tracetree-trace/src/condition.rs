@@ -86,8 +86,8 @@ impl<'t> Bound<'t> {
             .find_map(|(sign, relation)| Some((*relation, bound[at..].strip_prefix(sign)?.trim())));
         let (relation, limit) = split.ok_or("expected `>`, `>=`, `<` or `<=`")?;
         let (quantity, labels) = labels(bound[..at].trim())?;
-        // A limit that does not start with a number is kept as a string, because only the caller knows the units and
-        // can report the error.
+        // If the limit does not start with a number, it is kept as a string. Only the caller knows the valid units, so
+        // the caller reports the error.
         let end = limit
             .find(|c: char| !(c.is_ascii_digit() || ".+-_".contains(c)))
             .filter(|&end| end > 0)

@@ -70,14 +70,14 @@ impl fmt::Display for Place {
 }
 
 impl Error {
-    /// An error about `path`. The message must start in lowercase and have no final period.
+    /// An error about `path`. The message must start with a lowercase letter and must not end with a period.
     #[doc(hidden)]
     pub fn new(kind: ErrorKind, path: impl AsRef<Path>, message: impl Into<String>) -> Self {
         Error::about(kind, Subject::File(path.as_ref().to_path_buf()), message.into())
     }
 
     /// Creates an error about a request that cannot be fulfilled. `asked` is the invalid string (`9..3`) or the name of
-    /// the command (`gate`). The message must start in lowercase and have no final period.
+    /// the command (`gate`). The message must start with a lowercase letter and must not end with a period.
     #[doc(hidden)]
     pub fn usage(asked: impl Into<String>, message: impl Into<String>) -> Self {
         Error::about(ErrorKind::Usage, Subject::Text(asked.into()), message.into())
@@ -94,8 +94,7 @@ impl Error {
         Error(Box::new(Parts { kind, subject, place: None, message, remedy: None, source: None }))
     }
 
-    /// An input or output error about `path`; `doing` completes the phrase "cannot …" (`open the
-    /// trace`).
+    /// An error from reading or writing `path`; `doing` completes the phrase "cannot …" (`open the trace`).
     #[doc(hidden)]
     pub fn io(path: impl AsRef<Path>, doing: &str, source: std::io::Error) -> Self {
         let mut error = Error::new(ErrorKind::Io, path, format!("cannot {doing}: {source}"));

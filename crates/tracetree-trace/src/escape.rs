@@ -1,9 +1,10 @@
 //! Escapes control characters in untrusted text. No other module escapes control characters.
 //!
-//! Names, paths, versions and devices come from files of unknown origin. In a string from an untrusted file, a line
-//! break could start a separate log line (`::error::` is a command in GitHub workflows), an escape sequence could clear
-//! the screen, and a bidirectional control character could hide the text that follows. Control characters are escaped
-//! as in JSON (`\\n`, `\\u001b`), so inside a JSON string, the escaped text still represents the original characters.
+//! The names, paths, versions and devices that reports show come from files of unknown origin. In a string from an
+//! untrusted file, a line break could start a separate log line (`::error::` is a command in GitHub workflows), an
+//! escape sequence could clear the screen, and a bidirectional control character could hide the text that follows.
+//! Control characters are escaped as in JSON (`\\n`, `\\u001b`), so inside a JSON string, the escaped text still
+//! represents the original characters.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -32,7 +33,7 @@ pub fn cell(text: &str) -> Cow<'_, str> {
 }
 
 /// Escapes control characters in multi-line JSON or markup; newlines and tabs are kept. `serde_json` escapes only ASCII
-/// control characters, and nothing else escapes the other control characters in HTML pages.
+/// control characters. In HTML pages, only this function escapes the other control characters.
 pub fn in_json(text: &str) -> Cow<'_, str> {
     let acts = |letter: char| is_disruptive(letter) && !matches!(letter, '\n' | '\t');
     let is_plain = text.bytes().fold(true, |all, byte| all & matches!(byte, b'\n' | b' '..=b'~'));
@@ -50,8 +51,9 @@ fn escaped(text: &str, acts: impl Fn(char) -> bool) -> String {
     shown
 }
 
-/// A writer for JSON or HTML that escapes control characters in the same way as [`in_json`]. Every write contains whole
-/// characters, because `serde_json` and `write!` never split a character. Invalid UTF-8 passes through unchanged.
+/// A writer for JSON or HTML that escapes control characters in the same way as [`in_json`]. No character is split
+/// between two writes, because `serde_json` and `write!` write whole characters. Invalid UTF-8 passes through
+/// unchanged.
 pub struct JsonWriter<'w>(pub &'w mut dyn Write);
 
 impl Write for JsonWriter<'_> {

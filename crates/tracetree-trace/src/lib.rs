@@ -5,8 +5,8 @@
 //! file ─read─▶ Trace ─nest, link─▶ CallTree ─what runs─▶ Program
 //! ```
 //!
-//! The crate `tracetree-diff` reexports the modules of this crate and documents them. Use `tracetree-diff` instead of
-//! this crate, because items hidden from this crate's documentation may change at any time.
+//! Use the crate `tracetree-diff` instead of this crate: it reexports the modules of this crate and documents them.
+//! Items that are hidden from the documentation may change at any time.
 
 // Only `storage` writes files.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]

@@ -2,14 +2,14 @@
 //!
 //! The compiler generates a separate copy of the standard library's sort for every closure. Before this module existed,
 //! these copies were an eighth of the library's code. The algorithm in this module sorts positions, so only a
-//! comparison and a swap are generated for each closure. Where sorting takes a noticeable share of the time for
-//! comparing two traces, use the standard library's sort instead.
+//! comparison and a swap are generated for each closure. Use the standard library's sort instead in code where sorting
+//! takes a noticeable part of the comparison time.
 
 use std::cmp::Ordering;
 
 /// Sorts a slice stably.
 pub trait Order<T> {
-    /// Sorts by the order that `compare` returns.
+    /// Sorts the slice into the order that `compare` defines.
     fn order_by(&mut self, compare: impl Fn(&T, &T) -> Ordering);
 
     /// Sorts by the key that `key` returns.

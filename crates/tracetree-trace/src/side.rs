@@ -53,7 +53,7 @@ pub struct PerSide<T> {
 }
 
 impl<T> PerSide<T> {
-    /// Both values, the baseline's first.
+    /// Creates a pair from the baseline's value and the candidate's value.
     pub fn new(baseline: T, candidate: T) -> Self {
         PerSide { baseline, candidate }
     }
@@ -121,10 +121,10 @@ impl<T> IndexMut<Side> for PerSide<T> {
     }
 }
 
-/// On which sides an item is present.
+/// Whether an item is present on both sides or on only one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Presence {
-    /// Both sides have a nonzero count, or neither has.
+    /// Both sides have a nonzero count, or both have a count of 0.
     Both,
     /// Only one side has a nonzero count.
     Only(Side),

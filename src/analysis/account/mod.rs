@@ -1,4 +1,4 @@
-//! Totals of the measured time of both traces, and a check that the attribution rows add up to these totals.
+//! Computes the total measured time of each trace, and checks that the attribution rows add up to these totals.
 
 mod rows;
 mod summaries;
@@ -15,32 +15,31 @@ use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, busy_time};
 use crate::tree::{CallId, CallTree};
 
-/// Totals of the measured time of one trace.
+/// Totals over the measured events of one trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Number of measured events in the trace.
     pub events: u64,
     /// Total time of the measured events in the trace.
     pub time: Nanos,
-    /// Time during which at least one measured event runs. Equal to `time` if the trace is measured by
-    /// host self time.
+    /// Time during which at least one measured event runs. If host self time is measured instead of GPU time, `busy`
+    /// equals `time`.
     pub busy: Nanos,
-    /// Part of `time` in attribution rows that have events on both sides. The fields `paired`,
-    /// `one_sided` and `unlinked` add up to `time`.
+    /// The part of `time` that belongs to attribution rows with events on both sides. The fields `paired`, `one_sided`
+    /// and `unlinked` add up to `time`.
     pub paired: Nanos,
-    /// Part of `time` in attribution rows that have events only on this side.
+    /// The part of `time` that belongs to attribution rows with events only on this side.
     pub one_sided: Nanos,
-    /// Part of `time` that is spent in events whose launch is not in the trace.
+    /// The part of `time` that belongs to events whose launch is not in the trace.
     pub unlinked: Nanos,
 }
 
-/// Totals over the measured events in each trace, and sums over the attribution rows. The sums must equal
-/// the totals.
+/// The total measured time of each trace, and the sum of the times of the attribution rows. Both must be equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Account {
     /// Totals over the measured events in each trace, computed independently of the rows.
     pub totals: PerSide<Totals>,
-    /// Sum of `time` over all rows, for each side.
+    /// Sum of the times of all attribution rows, for each side.
     pub rows: PerSide<Nanos>,
 }
 
@@ -52,7 +51,7 @@ impl Account {
         }
     }
 
-    /// Whether the rows on each side add up to exactly the total time of the measured events.
+    /// Whether the times of the attribution rows add up exactly to the total measured time, on both sides.
     pub fn is_exact(&self) -> bool {
         Side::BOTH.iter().all(|&side| self.rows[side] == self.totals[side].time)
     }
@@ -62,7 +61,7 @@ impl Account {
         self.totals.candidate.time - self.totals.baseline.time
     }
 
-    /// Ratio of the measured times, candidate / baseline; `None` unless both times are positive.
+    /// Ratio of the total measured times, candidate / baseline; `None` unless both times are positive.
     #[doc(hidden)]
     pub fn ratio(&self) -> Option<f64> {
         self.totals.map(|totals| totals.time).ratio()

@@ -1,4 +1,4 @@
-//! Attributes each measured event to an attribution row, usually the row for the lowest common op above the
+//! Attributes each measured event to an attribution row, which is usually the row of the lowest common op above the
 //! event.
 //!
 //! ```text
@@ -26,14 +26,14 @@ use rustc_hash::FxHashMap;
 pub enum RowKind {
     /// A row for two matched ops with the same name.
     CommonOp,
-    /// A row for two matched ops that have different names and no common op above them.
+    /// A row for two matched ops with different names, if no common op is above them.
     RenamedOp,
     /// A row for an op that only one trace has, if no common op is above it.
     OneSidedOp,
-    /// A row for a launch with no op above it.
+    /// A row for a launch that was not made by an op.
     Launch,
-    /// A row for a compiled region or graph launch on one side, and for the calls on the other side that the
-    /// region or graph replaced.
+    /// A row for a compiled region or graph launch on one side, together with the calls on the other side that it
+    /// replaced.
     Replaced,
     /// A row for GPU events with the same name whose launches are not in the trace.
     Unlinked,
@@ -51,14 +51,14 @@ pub struct Row {
     pub events: PerSide<Vec<CallId>>,
     /// Total time of the row's events.
     pub time: PerSide<Nanos>,
-    /// Length of the union of the event intervals.
+    /// Time during which at least one of the row's events runs.
     pub busy: PerSide<Nanos>,
     /// Host time of the op or launch, including nested calls.
     pub host_time: PerSide<Nanos>,
     /// Host time of the op or launch, excluding the time of its direct children.
     pub host_self_time: PerSide<Nanos>,
-    /// The lowest common node: the row's op if both traces have the op, otherwise the nearest common node
-    /// above the op.
+    /// The lowest common node: the row's op or launch if it is a common call, otherwise the nearest common node above
+    /// it.
     pub lowest_common: Option<MergedId>,
 }
 
@@ -68,7 +68,7 @@ impl Row {
         self.time.candidate - self.time.baseline
     }
 
-    /// Ratio of the times, candidate / baseline; `None` if either time is zero.
+    /// Ratio of the row's times, candidate / baseline; `None` if either time is zero.
     #[doc(hidden)]
     pub fn ratio(&self) -> Option<f64> {
         self.time.ratio()
@@ -80,15 +80,15 @@ impl Row {
     }
 }
 
-/// Identifies the row of an event: events with equal keys belong to the same row.
+/// The key of an attribution row: events with equal keys belong to the same row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum RowKey<'t> {
     Call(RowKind, MergedId),
     Unlinked(&'t str),
 }
 
-/// Returns the rows in merged-tree order. Also returns the position of the row for each measured call,
-/// indexed by slot.
+/// Returns the attribution rows in merged-tree order. Also returns, for each measured call, the position of its row,
+/// indexed by the call's slot.
 pub(in crate::analysis) fn assign(
     diff: &TraceDiff,
     measure: Measure,
@@ -150,8 +150,8 @@ fn empty_row(diff: &TraceDiff, key: RowKey<'_>, side: Side, call: CallId) -> Row
             (kind, calls, (side, calls[side].unwrap_or(call)))
         }
         RowKey::Unlinked(_) => {
-            // A row for unlinked events has no call of its own, so the search for the lowest common node
-            // starts at the events' parent.
+            // A row for unlinked events has no op or launch, so the search for the lowest common node starts at the
+            // parent of the events.
             let root = diff.tree(side).parent(call).unwrap_or(call);
             (RowKind::Unlinked, PerSide::default(), (side, root))
         }
@@ -193,7 +193,8 @@ fn fill(diff: &TraceDiff, measure: Measure, row: &mut Row) {
     }
 }
 
-/// The calls that a row's compiled region replaced; empty if the row has no region.
+/// The calls that were replaced by the row's region, which is a compiled region or graph launch; empty if the row has
+/// no region.
 fn replaced<'d>(diff: &'d TraceDiff, row: &Row) -> &'d [CallId] {
     let own = Side::BOTH.iter().find_map(|&side| diff.region_of(side, row.calls[side]?));
     let region = own.filter(|_| row.kind == RowKind::Replaced);

@@ -1,5 +1,5 @@
-//! Groups attribution rows by name, or by name and arguments. Collects the ops and kernels that each lowest
-//! common op was lowered to.
+//! Groups attribution rows by name, or by name and arguments. For each lowest common op, also collects the ops and
+//! kernels that implement it on each side.
 
 use super::Row;
 use crate::analysis::Attribution;
@@ -12,17 +12,17 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
-/// Attribution rows that share a name, or a name and arguments.
+/// A group of attribution rows that have the same name, or the same name and arguments.
 #[derive(Debug, Clone, PartialEq)]
 #[doc(hidden)]
 pub struct RowGroup {
-    /// The name that the grouped rows share.
+    /// The name of the grouped rows.
     pub name: String,
     /// Positions of the grouped rows in the attribution table, in ascending order.
     pub rows: Vec<usize>,
     /// Total time of the grouped rows.
     pub time: PerSide<Nanos>,
-    /// Sum of the absolute time differences of the grouped rows.
+    /// Sum of the absolute values of the time differences of the grouped rows.
     pub abs_difference: Nanos,
 }
 
@@ -32,13 +32,14 @@ impl RowGroup {
         self.rows.len() as u64
     }
 
-    /// Ratio of the total times, candidate / baseline; `None` if either time is zero.
+    /// Ratio of the group's total times, candidate / baseline; `None` if either time is zero.
     pub fn ratio(&self) -> Option<f64> {
         self.time.ratio()
     }
 }
 
-/// The ops and kernels that a lowest common op was lowered to, in all instances of the op.
+/// The lowering of a lowest common op: the ops and kernels that implement it on each side, over all instances of the
+/// op.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lowering {
     /// Number of rows.
@@ -65,18 +66,18 @@ impl Attribution {
         grouped_rows(self, |_| ())
     }
 
-    /// Rows grouped by name and by the arguments on both sides, in the same order as [`Attribution::by_name`].
+    /// Rows grouped by name and by the arguments on both sides. The groups are sorted as in [`Attribution::by_name`].
     #[doc(hidden)]
     pub fn by_unique_args(&self) -> Vec<RowGroup> {
         grouped_rows(self, |row| PerSide::from_fn(|side| self.arguments_of(row, side)))
     }
 
-    /// An argument of a row's op on one side; empty if the argument was not recorded.
+    /// The text of an argument of a row's op on one side; empty if the argument was not recorded.
     pub fn argument_text(&self, row: &Row, argument: Argument, side: Side) -> &str {
         self.tree(side).trace().text(self.arguments_of(row, side).text(argument))
     }
 
-    /// For each row name, the ops and kernels to which the op of this name was lowered on each side.
+    /// For each row name, the ops and kernels that implement the rows of this name on each side.
     pub fn lowerings(&self) -> BTreeMap<String, Lowering> {
         let mut counts: BTreeMap<String, (u64, PerSide<Counts>)> = BTreeMap::new();
         for row in self.rows() {
@@ -94,7 +95,7 @@ impl Attribution {
     }
 }
 
-/// Rows grouped by name and `key`.
+/// Groups the rows by their name and by the result of `key`.
 fn grouped_rows<K: Eq + Hash>(analysis: &Attribution, key: impl Fn(&Row) -> K) -> Vec<RowGroup> {
     let mut numbers: FxHashMap<(String, K), usize> = FxHashMap::default();
     let mut groups: Vec<RowGroup> = Vec::new();
@@ -120,7 +121,7 @@ fn count_lowering(analysis: &Attribution, counts: &mut Counts, row: &Row, side: 
         let time = analysis.measure().time(tree, event);
         add_count(&mut counts.kernels, name(event), 1, time);
         if let Some(op) = analysis.op_of(side, event) {
-            // An op that launches three kernels counts once.
+            // An op that launches several kernels counts once.
             add_count(&mut counts.ops, name(op), u64::from(counted.insert(op)), time);
         }
     }
@@ -128,8 +129,8 @@ fn count_lowering(analysis: &Attribution, counts: &mut Counts, row: &Row, side: 
 
 type ByName = BTreeMap<TextId, (u64, Nanos)>;
 
-/// Like [`LoweringSide`], but with name ids instead of names. Names are looked up last, because there are
-/// many events but few distinct names.
+/// Like [`LoweringSide`], but with name ids instead of names. The names are looked up only after counting, because
+/// there are many events but few distinct names.
 #[derive(Default)]
 struct Counts {
     time: Nanos,

@@ -1,11 +1,11 @@
-//! Count, total, mean, minimum, maximum and median time of a group of events, for each side.
+//! Computes the count and the total, mean, minimum, maximum and median time of a group of events on each side.
 
 use crate::analysis::robust::median;
 use crate::side::{PerSide, Presence, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
 
-/// The measured events of one table row on each side, with their times.
+/// The measured events of one table row, with their times, for each side.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
     /// The events, in the order in which they were added.
@@ -45,7 +45,7 @@ impl Tally {
         self.total(Side::Candidate) - self.total(Side::Baseline)
     }
 
-    /// Ratio of the total times, candidate / baseline; `None` if either time is zero.
+    /// Ratio of the events' total times, candidate / baseline; `None` if either time is zero.
     #[doc(hidden)]
     pub fn ratio(&self) -> Option<f64> {
         self.totals().ratio()

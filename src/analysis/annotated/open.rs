@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Index of a path of region names in `Regions::paths`.
+/// Index of a path in `Regions::paths`. A path lists the names of nested regions.
 pub(super) type PathId = usize;
 
 /// A region.
@@ -16,13 +16,12 @@ pub(super) struct Region {
     pub(super) start: Nanos,
     pub(super) end: Nanos,
     pub(super) path: PathId,
-    /// The enclosing region: the innermost region that was open on the thread when this region started. If
-    /// regions overlap without nesting, the region that started first is treated as the enclosing region.
+    /// The enclosing region: the innermost region that was open on the thread when this region started. If two regions
+    /// overlap but neither contains the other, the one that started first is treated as the enclosing region.
     pub(super) parent: Option<usize>,
 }
 
-/// A path of region names: the path of the enclosing region, followed by the name of the innermost
-/// region.
+/// A path of region names, stored as the path of the enclosing region and the name of the innermost region.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct PathKey {
     above: Option<PathId>,
@@ -36,7 +35,7 @@ pub(super) struct Regions {
     pub(super) all: Vec<Region>,
     /// For each path, the path of the enclosing region and the name of the innermost region.
     pub(super) paths: Vec<(Option<PathId>, String)>,
-    /// For each thread, when the innermost region changes, and the new innermost region.
+    /// For each thread, the times at which the innermost region changes, each with the new innermost region.
     innermost: BTreeMap<ThreadId, Vec<(Nanos, Option<usize>)>>,
 }
 
@@ -77,7 +76,8 @@ impl Regions {
         regions
     }
 
-    /// Removes the open regions that end at or before `time`, and records how the innermost region changes.
+    /// Removes the open regions that end at or before `time`, and appends the resulting changes of the innermost region
+    /// to `changes`.
     fn close(&self, open: &mut Vec<usize>, changes: &mut Vec<(Nanos, Option<usize>)>, time: Nanos) {
         loop {
             let first = open.iter().map(|&at| self.all[at].end).filter(|&end| end <= time).min();
@@ -87,8 +87,8 @@ impl Regions {
         }
     }
 
-    /// The innermost region at `time`, and whether it is on a thread other than `thread`. Other threads are
-    /// searched only if no region is open on `thread`. Of their innermost regions, the one that started most
+    /// The innermost region at `time`, and whether it is on a thread other than `thread`. Other threads are searched
+    /// only if no region is open on `thread`; of the innermost regions of the other threads, the one that started most
     /// recently is returned.
     pub(super) fn at(&self, thread: ThreadId, time: Nanos) -> Option<(usize, bool)> {
         let on = |changes: &Vec<(Nanos, Option<usize>)>| {
@@ -116,10 +116,10 @@ impl Regions {
     }
 }
 
-/// Replaces each number in a name with `N`, because the numbers differ between runs of the same program:
-/// `decode_4` → `decode_N`, `ProfilerStep#7` → `ProfilerStep#N`. Long words of hexadecimal digits are
-/// treated as hashes and are also replaced. The keys of compiled graphs, which are long words of base-32
-/// digits, are replaced as well: `## Call CompiledFxGraph fal4xp… ##`.
+/// Replaces each number in a name with `N`, because the numbers differ between runs of the same program: `decode_4` →
+/// `decode_N`, `ProfilerStep#7` → `ProfilerStep#N`. Long words of hexadecimal digits are treated as hashes and are
+/// replaced as a whole. So are the keys of compiled graphs, which are long words of base-32 digits: `## Call
+/// CompiledFxGraph fal4xp… ##`.
 fn plain(name: &str) -> String {
     /// Minimum length of a word that is treated as a hexadecimal hash.
     const HASH: usize = 8;

@@ -1,5 +1,5 @@
-//! Matches the regions of the two sides by their paths (the names of the nested regions), and adds up the
-//! time and GPU work in the regions.
+//! Matches the regions of the two sides by path, and adds up the time and the GPU work in the regions of each path. A
+//! path consists of the names of the enclosing regions and of the region itself.
 
 use super::open::{PathId, Regions};
 use crate::analysis::Attribution;
@@ -8,10 +8,10 @@ use crate::trace::Nanos;
 use crate::tree::{CallKind, CallTree};
 use std::collections::BTreeMap;
 
-/// The regions on both sides that have the same path of region names.
+/// All regions with the same path of region names, on both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnnotatedRow {
-    /// Region names, outermost first, with numbers replaced by `N`. Empty for GPU work that was launched
+    /// Region names, outermost first, with numbers replaced by `N`. The path is empty for GPU work that was launched
     /// outside of all regions.
     pub path: Vec<String>,
     /// Totals for the regions on each side; `None` if a side has no region with this path.
@@ -25,7 +25,7 @@ pub struct AnnotatedFigures {
     pub count: u64,
     /// Sum of the regions' durations on the host.
     pub wall: Nanos,
-    /// Part of `wall` during which no nested region was open.
+    /// The part of `wall` during which no nested region was open.
     pub host_self: Nanos,
     /// Number of GPU events that were launched inside the regions.
     pub gpu_events: u64,
@@ -36,14 +36,14 @@ pub struct AnnotatedFigures {
     pub gpu_time: Nanos,
     /// Busy time of the GPU events launched inside the regions: the union of their intervals.
     pub gpu_busy: Nanos,
-    /// Part of `wall` during which the GPU ran no event, not even one that was launched outside of the
-    /// regions. `None` if the trace has no GPU events.
+    /// The part of `wall` during which the GPU was idle. GPU events launched outside of the regions also count as work.
+    /// `None` if the trace has no GPU events.
     pub gpu_idle: Option<Nanos>,
 }
 
 impl Attribution {
-    /// The regions that the programs marked with `record_function`, sorted by path. The last row contains the
-    /// GPU work outside of all regions. Empty if neither trace has regions.
+    /// The regions that the programs marked with `record_function`, sorted by path. If GPU work was launched outside of
+    /// all regions, the last row contains this work. The list is empty if neither trace has regions.
     pub fn annotated_rows(&self) -> Vec<AnnotatedRow> {
         let mut found: BTreeMap<Vec<String>, PerSide<Option<AnnotatedFigures>>> = BTreeMap::new();
         for side in Side::BOTH {
@@ -76,8 +76,8 @@ fn figures_of(tree: &CallTree) -> BTreeMap<Vec<String>, AnnotatedFigures> {
             own.gpu_idle = Some(own.gpu_idle.unwrap_or_default() + idle);
         }
         if let Some(parent) = region.parent {
-            // If a region ends after the enclosing region, only the overlap of the two regions is
-            // subtracted from the enclosing region's self time.
+            // If a nested region ends after its enclosing region, only their overlap is subtracted from the self time
+            // of the enclosing region.
             let common = region.end.min(regions.all[parent].end) - region.start;
             figures[regions.all[parent].path].host_self -= common;
         }
@@ -101,8 +101,8 @@ fn add_gpu_events(
 ) -> AnnotatedFigures {
     let trace = tree.trace();
     let mut outside = AnnotatedFigures::default();
-    // The latest end time of the events added so far, for each path; the last entry is for GPU work outside
-    // of regions.
+    // For each path, the latest end time of the events added so far; the last entry is for GPU work outside of all
+    // regions.
     let mut reached = vec![Nanos(i64::MIN / 2); regions.paths.len() + 1];
     for &(start, end, event) in &busy.events {
         let call = tree.call_of(event).expect("a GPU event of the tree");
@@ -132,7 +132,8 @@ fn add_gpu_events(
 /// The GPU events in a trace, sorted by start time, and the time spans that these events cover.
 struct Busy {
     events: Vec<(Nanos, Nanos, crate::trace::EventId)>,
-    /// Disjoint busy spans. Each span has a start, an end, and the total busy time before the span.
+    /// Disjoint time spans during which the GPU was busy. Each span has a start, an end, and the total busy time before
+    /// the span.
     covered: Vec<(Nanos, Nanos, Nanos)>,
 }
 

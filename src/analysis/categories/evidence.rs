@@ -1,5 +1,5 @@
-//! Determines the [`EventCategory`] of each measured event, using the first kind of evidence that yields a
-//! category.
+//! Determines the [`EventCategory`] of each measured event. Several kinds of evidence are tried in a fixed order, and
+//! the first that yields a category is used.
 
 use super::names::{self, Role};
 use super::rules::{Rules, Strength};
@@ -12,9 +12,9 @@ use crate::trace::{ByName, Category, TextId};
 use crate::tree::{CallId, CallKind, CallTree, Descent};
 use rustc_hash::FxHashMap;
 
-/// Substring of a Python frame's name that identifies a PyTorch optimizer.
+/// Substring that identifies Python frames of PyTorch optimizers by name.
 pub(in crate::analysis) const OPTIMIZER_FRAME: &str = "torch/optim/";
-/// Name of the communication category in the rules.
+/// Name of the category for communication.
 const COMMUNICATION: &str = "communication";
 /// Name of the category for optimizer work.
 const OPTIMIZER: &str = "optimizer";
@@ -37,8 +37,8 @@ impl CategoryTable {
         let rules = categories.rules();
         let mut columns =
             PerSide::from_fn_at_once(|side| column(diff.program(side), measure, rules));
-        // If the calls above a kernel determine its category, this category also applies to kernels with the
-        // same name on the other side.
+        // If the ops above a kernel determine its category, this category also applies to other kernels with the same
+        // name, on both sides.
         let mut same = SameKernels::default();
         for side in Side::BOTH {
             same.learn(diff.tree(side), measure, &columns[side]);
@@ -49,7 +49,7 @@ impl CategoryTable {
         CategoryTable { columns }
     }
 
-    /// The category of the measured event in `slot`; unclassified if `slot` is `None`.
+    /// The category of the measured event with the given slot; unclassified if `slot` is `None`.
     pub(in crate::analysis) fn of(&self, side: Side, slot: Option<usize>) -> EventCategory {
         slot.map_or(NOTHING, |slot| self.columns[side][slot])
     }
@@ -119,35 +119,35 @@ fn column(program: &Program, measure: Measure, rules: &Rules) -> Vec<EventCatego
     column
 }
 
-/// Classifies the events of one tree and caches the results by name.
+/// Classifies the measured events of one tree, and caches the results by name.
 struct Judge<'a> {
     tree: &'a CallTree,
     rules: &'a Rules,
     phases: &'a Phases,
     communication: &'a Communication,
     known: FxHashMap<(Role, TextId), Option<usize>>,
-    /// Cached evidence from the calls above the most recently classified call.
+    /// Cache of the evidence from the calls above the call that was classified last.
     descent: Descent<Above>,
-    /// Cache by cpu_op name: whether the name belongs to an op rather than a named range.
+    /// For each cpu_op name: whether the cpu_op is an op rather than a named range (cached).
     real_ops: ByName<bool>,
-    /// Cache by frame name: whether the frame is in an optimizer's file.
+    /// For each frame name: whether the frame is in a file of an optimizer (cached).
     optimizer_frames: ByName<bool>,
     zeroing_ops: ByName<bool>,
 }
 
-/// Evidence about GPU work, from the names of a call and the calls above it.
+/// Evidence about the work below a call, found in the names of the call and of the calls above it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Above {
-    /// Category of the strongest op. Among equally strong ops, the nearest op wins.
+    /// Category of the op with the greatest strength; among equally strong ops, the nearest op wins.
     op: Option<usize>,
-    /// Category of the nearest autograd node or module, and the kind of evidence (node or module).
+    /// Category of the nearest autograd node or module, and whether it comes from a node or from a module.
     context: Option<(usize, CategorySource)>,
     is_optimizer: bool,
     clears_gradients: bool,
 }
 
-/// Evaluates one kind of evidence. Returns a category and its evidence, or `None` if there is no evidence of
-/// this kind.
+/// A function that evaluates one kind of evidence about a call. Returns the category and its source, or `None` if the
+/// call has no evidence of this kind.
 type Look<J> = fn(&mut J, CallId) -> Option<(usize, CategorySource)>;
 
 impl Judge<'_> {
@@ -188,9 +188,8 @@ impl Judge<'_> {
         kind.map(|category| (category, CategorySource::Event))
     }
 
-    /// Classifies a compiler-generated pointwise or reduction kernel by the list of ops in its name. The op
-    /// that encloses a generated kernel is ignored, because the kernel may merely prepare values for that
-    /// op.
+    /// Classifies a compiler-generated pointwise or reduction kernel by the list of ops in its name. The op above such
+    /// a kernel is ignored, because the kernel may merely prepare values for that op.
     fn by_compiler(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         if self.tree.kind(call) != CallKind::Gpu {
             return None;
@@ -198,8 +197,8 @@ impl Judge<'_> {
         self.look_up(Role::Generated, call).map(|category| (category, CategorySource::KernelName))
     }
 
-    /// Classifies a call by the strongest op at or above the call. Among equally strong ops, the nearest op
-    /// wins.
+    /// Classifies a call by the op with the greatest strength at or above the call. Among equally strong ops, the
+    /// nearest op wins.
     fn by_op(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         let is_op = self.tree.kind(call) == CallKind::Op;
         let own = if is_op { self.look_up(Role::Op, call) } else { None };
@@ -219,9 +218,8 @@ impl Judge<'_> {
         Some((category, CategorySource::KernelName))
     }
 
-    /// Assigns pointwise work, reductions and copies in an optimizer step to the optimizer category. For
-    /// example, `_foreach_add_` in an optimizer step does work that a fused optimizer kernel does in other
-    /// PyTorch versions.
+    /// Assigns pointwise work, reductions and copies in an optimizer step to the optimizer category. For example,
+    /// `_foreach_add_` in one PyTorch version may do the work of a fused optimizer kernel in another version.
     fn by_optimizer(
         &mut self,
         call: CallId,
@@ -242,9 +240,8 @@ impl Judge<'_> {
         self.phases.phase(call) == Phase::TrainOptimizer || self.above(call).is_optimizer
     }
 
-    /// Whether a call is below `zero_grad` or `aten::zero_`, which clear gradients or other
-    /// tensors. Clearing is not optimizer work, although `zero_grad` is recorded as a part of the
-    /// optimizer.
+    /// Whether a call is below `zero_grad` or `aten::zero_`, which clear gradients or other tensors. Clearing does not
+    /// count as optimizer work, although `zero_grad` is recorded as a part of the optimizer.
     fn clears_gradients(&mut self, call: CallId) -> bool {
         self.above(call).clears_gradients
     }
@@ -260,7 +257,7 @@ impl Judge<'_> {
         above
     }
 
-    /// Adds the evidence from a call to the evidence from the calls above it.
+    /// Combines the evidence from a call with the evidence from the calls above it.
     fn below(&mut self, above: Above, call: CallId) -> Above {
         let mut found = above;
         match self.tree.kind(call) {
@@ -289,13 +286,13 @@ impl Judge<'_> {
         found
     }
 
-    /// The stronger of two categories; if both are equally strong, the category of the nearer op.
+    /// The category with the greater strength; if both are equally strong, the category of the nearer op.
     fn stronger(&self, nearer: Option<usize>, farther: Option<usize>) -> Option<usize> {
         let strength = |category: Option<usize>| category.map(|c| self.rules.strength(c));
         if strength(farther) > strength(nearer) { farther } else { nearer }
     }
 
-    /// Whether ops in a category launch GPU work.
+    /// Whether ops of a category launch GPU work.
     fn runs_work(&self, category: usize) -> bool {
         self.rules.strength(category) > Strength::Host
     }

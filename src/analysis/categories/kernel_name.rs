@@ -1,4 +1,5 @@
-//! Reduces a kernel name to its stem: removes mangling, template arguments, parameters and return type.
+//! Reduces a kernel name to its stem, which is the name without mangling, template arguments, parameters and return
+//! type.
 //!
 //! ```text
 //! void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float>(int, …)
@@ -6,12 +7,12 @@
 //! _ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi256E…
 //! aiter::add_rmsnorm_quant_kernel
 //! ```
-//! Template arguments mostly contain types and tile sizes, which say little about the work. The exception is
-//! a *launcher*, a kernel that runs whatever functor is passed as a template argument. For a launcher, the
-//! rules are also matched against the stems of the template arguments (`vectorized_elementwise_kernel<4,
+//! Template arguments mostly contain types and tile sizes, which say little about the work. The exception is a
+//! *launcher*, a kernel whose work is defined by a functor that is passed as a template argument. For a launcher, the
+//! category rules are also applied to the stems of the template arguments (`vectorized_elementwise_kernel<4,
 //! GeluFunctor, …>` → `GeluFunctor`, …).
 
-/// Maximum nesting depth of launchers: `elementwise_kernel<gpu_kernel_impl<AUnaryFunctor<…>>>`.
+/// Maximum number of nested launchers that are unwrapped: `elementwise_kernel<gpu_kernel_impl<AUnaryFunctor<…>>>`.
 const DEPTH: usize = 4;
 
 pub(in crate::analysis) fn stem(name: &str) -> String {
@@ -48,7 +49,7 @@ fn without_arguments(name: &str) -> String {
     let name = name.replace("(anonymous namespace)", "");
     let mut kept = String::new();
     let mut depth = Brackets::default();
-    // Start of the substring that is currently being copied; it lies outside of all angle brackets.
+    // Start of the substring that is copied next. The substring is outside of all angle brackets.
     let mut from = 0;
     for (at, byte) in name.bytes().enumerate().filter(|&(_, byte)| Brackets::count(byte)) {
         let before = depth.angles;
@@ -70,7 +71,7 @@ fn without_arguments(name: &str) -> String {
     kept
 }
 
-/// The arguments in the first pair of angle brackets.
+/// The template arguments in the first pair of angle brackets in a name.
 fn template_arguments(name: &str) -> Vec<&str> {
     let mut arguments = Vec::new();
     let mut depth = Brackets::default();
@@ -101,8 +102,8 @@ fn template_arguments(name: &str) -> Vec<&str> {
 #[derive(Default)]
 struct Brackets {
     angles: usize,
-    /// Number of open parentheses and braces inside the innermost angle brackets. `saved` contains the
-    /// number of open parentheses and braces in each enclosing pair of angle brackets.
+    /// Number of open parentheses and braces inside the innermost angle brackets. `saved` contains this number for each
+    /// enclosing pair of angle brackets.
     others: usize,
     saved: Vec<usize>,
 }

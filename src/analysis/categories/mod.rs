@@ -6,14 +6,14 @@
 //!
 //! 1. the kind of the GPU event: copies, memsets, communication
 //! 2. the list of ops in the name of a compiler-generated pointwise or reduction kernel
-//! 3. the nearest specific op above the launch, otherwise the nearest generic op, otherwise the nearest
+//! 3. the nearest specific op above the launch; if there is none, the nearest generic op; if there is none, the nearest
 //!    weak op
 //! 4. the nearest autograd node, or the innermost `nn.Module`
-//! 5. the category of the ops that launch the same kernel elsewhere, on either side
+//! 5. the category of the ops above other launches of the same kernel, on either side
 //! 6. the words in the kernel name
 //!
-//! In an optimizer step, pointwise work, reductions and copies that ops perform are assigned to the
-//! optimizer category instead of their own category.
+//! In an optimizer step, pointwise work, reductions and copies made by ops are assigned to the category `optimizer`
+//! instead of their own category.
 //!
 //! The rules are in `categories.toml`; a user's rule file can extend them.
 
@@ -35,12 +35,13 @@ use std::sync::{Arc, LazyLock};
 
 const BUILTIN: &str = include_str!("categories.toml");
 
-/// Id of a category in one rule set. Ids are consecutive, start at 0, and follow the order of precedence.
+/// Id of a category in a rule set. Ids are consecutive and start at 0. Built-in categories come first, in the order of
+/// the file, followed by categories that only the user's file defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CategoryId(u16);
 
 impl CategoryId {
-    /// The category of events without matching evidence.
+    /// The category of events for which no rule matches.
     pub const UNCLASSIFIED: CategoryId = CategoryId(u16::MAX);
 }
 
@@ -69,8 +70,8 @@ pub enum CategorySource {
 }
 
 impl CategorySource {
-    /// The name that tables use for the evidence: `event`, `op`, `autograd`, `module`, `kernel_name`,
-    /// `same_kernel`, `optimizer`, `none`.
+    /// The name of the evidence in tables: `event`, `op`, `autograd`, `module`, `kernel_name`, `same_kernel`,
+    /// `optimizer`, `none`.
     pub fn label(self) -> &'static str {
         match self {
             CategorySource::Event => "event",
@@ -113,16 +114,16 @@ impl Default for Categories {
 }
 
 impl Categories {
-    /// The built-in rules alone.
+    /// Only the built-in rules.
     #[doc(hidden)]
     pub fn builtin() -> Categories {
         Categories { rules: None }
     }
 
-    /// The built-in rules extended by the rules in a TOML file, which take precedence.
+    /// The built-in rules and the rules in a TOML file. The rules in the file take precedence.
     ///
     /// # Errors
-    /// The file cannot be read, is not valid TOML, or contains an invalid rule.
+    /// Returns an error if the file cannot be read, is not valid TOML, or contains an invalid rule.
     #[doc(hidden)]
     pub fn extended(path: impl AsRef<Path>) -> Result<Categories> {
         let path = path.as_ref();
@@ -131,11 +132,11 @@ impl Categories {
         Categories::parse(&text, path)
     }
 
-    /// The built-in rules extended by the rules in a TOML string, which take precedence. Error messages use
+    /// The built-in rules and the rules in a TOML string. The rules in the string take precedence. Error messages use
     /// `path` as the file name.
     ///
     /// # Errors
-    /// The string is not valid TOML, or contains an invalid rule.
+    /// Returns an error if the string is not valid TOML or contains an invalid rule.
     #[doc(hidden)]
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Categories> {
         let user = Rules::parse(text).map_err(|message| {
@@ -155,7 +156,7 @@ impl Categories {
         self.rules().categories.get(usize::from(id.0)).map_or("unclassified", |rule| &rule.name)
     }
 
-    /// All categories of the rule set, in order of precedence.
+    /// The names of all categories in the rule set, in the order of their ids.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.rules().categories.iter().map(|rule| rule.name.as_str())
     }
@@ -166,8 +167,8 @@ impl Categories {
         rule.is_some_and(|rule| rule.strength == Strength::Specific)
     }
 
-    /// Whether ops with this name do work in their own right, rather than auxiliary work for other ops.
-    /// Returns `None` for views, allocations and unknown names.
+    /// Whether ops with this name do work of their own (true), or auxiliary work for other ops (false). Returns `None`
+    /// for views, allocations and unknown names.
     pub(super) fn work_of(&self, op: &str) -> Option<bool> {
         if names::is_autograd_node(op) {
             return None;
@@ -178,8 +179,8 @@ impl Categories {
         (strength > Strength::Host).then_some(strength == Strength::Specific)
     }
 
-    /// Names of the categories that this category can replace: one fused op in this category can do
-    /// the work of several ops in those categories.
+    /// Names of the categories that this category can replace. One fused op of this category can do the work of several
+    /// ops of the replaced categories.
     pub(super) fn replaced_by(&self, id: CategoryId) -> Vec<&str> {
         self.rules()
             .categories

@@ -1,4 +1,4 @@
-//! Parses a rule file into [`Rules`], which map the words in names to categories.
+//! Parses a rule file into [`Rules`], which determine a category from the words in a name.
 
 use crate::program::Words;
 use rustc_hash::FxHashMap;
@@ -44,7 +44,7 @@ struct CategoryEntry {
 pub(super) enum Strength {
     /// The op launches nothing on the GPU, so the category applies only to the op's own host time.
     Host,
-    /// The op may be part of any other op: copies, pointwise work.
+    /// The op occurs within ops of any kind: copies, pointwise work.
     Weak,
     /// The op may run on its own, but is often part of a larger op: reductions, indexing, activations.
     Generic,
@@ -65,7 +65,7 @@ pub(super) enum NameKind {
     Kernel,
     /// The list of ops in the name of a compiler-generated pointwise or reduction kernel.
     Fused,
-    /// Like [`NameKind::Fused`], but every word in the list of ops must be covered by a pattern.
+    /// Like [`NameKind::Fused`], but every word in the list of ops must occur in one of the category's patterns.
     FusedOnly,
     /// A kernel that a compiler generated from a template: matrix products, convolutions, attention.
     Template,
@@ -77,7 +77,7 @@ const KINDS: usize = 7;
 /// Prefix of a pattern that must match the whole name: `=_fwd_kernel`.
 const WHOLE: char = '=';
 
-/// The words that a pattern requires in a name.
+/// A pattern, which consists of the words that must occur in a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Pattern {
     words: Words,
@@ -99,8 +99,8 @@ impl Pattern {
         }
     }
 
-    /// The ranges of words in a name that the pattern matches. If the pattern's words need not be adjacent,
-    /// the whole name counts as a single range.
+    /// The matches of the pattern in a name, as ranges of words. For a kind of name in which the pattern's words need
+    /// not be adjacent, a match is the range of the whole name.
     fn places(&self, kind: NameKind, name: &Words) -> Vec<Range<usize>> {
         let whole = || std::iter::once(0..name.len()).collect();
         match (kind, self.extent) {
@@ -121,27 +121,27 @@ impl Pattern {
     }
 }
 
-/// One category of a rule file.
+/// The patterns of one category in a rule file.
 #[derive(Debug, Clone)]
 struct Rule {
     category: usize,
     patterns: [Vec<Pattern>; KINDS],
 }
 
-/// Maps each word to the patterns that begin with the word. The two numbers identify a pattern: the
-/// position of its rule, and its own position in the rule.
+/// Maps a word to the patterns that begin with this word. A pattern is identified by two numbers: the position of its
+/// rule, and the position of the pattern in the rule.
 type ByWord = FxHashMap<Box<str>, Vec<(u32, u32)>>;
 
 /// The rules of one file.
 #[derive(Debug, Clone)]
 struct Layer {
     rules: Vec<Rule>,
-    /// Patterns by first word, for each kind of name. A pattern can match only names that contain its first
-    /// word.
+    /// For each kind of name, the patterns by their first word. A pattern can match only names that contain its first
+    /// word, so most patterns need not be tried.
     by_word: [ByWord; KINDS],
 }
 
-/// A rule set: categories in order of precedence, with user patterns before built-in patterns.
+/// A rule set. If the user passes a rule file, its patterns take precedence over the built-in patterns.
 #[derive(Debug, Clone)]
 pub(super) struct Rules {
     pub(super) categories: Vec<CategoryRule>,
@@ -150,7 +150,7 @@ pub(super) struct Rules {
     launchers: Vec<String>,
 }
 
-/// Properties of a category other than its patterns.
+/// The name and properties of a category, without its patterns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CategoryRule {
     pub(super) name: String,
@@ -204,7 +204,8 @@ impl Rules {
         Ok(Rule { category, patterns })
     }
 
-    /// Puts the rules in `user` before the rules in `self`, and merges categories with the same name.
+    /// Adds the rules in `user`, which take precedence over the rules in `self`. Categories with the same name are
+    /// merged.
     pub(super) fn extended(mut self, user: Rules) -> Rules {
         let ids: Vec<usize> =
             user.categories.into_iter().map(|category| self.merge(category)).collect();
@@ -234,23 +235,23 @@ impl Rules {
         self.categories.iter().position(|category| category.name == name)
     }
 
-    /// How strongly the ops in a category determine the category of the work below them.
+    /// How strongly an op of this category determines the category of the work below it.
     pub(super) fn strength(&self, category: usize) -> Strength {
         self.categories[category].strength
     }
 
-    /// Whether kernels with this stem run a functor, which is named in their template arguments.
+    /// Whether kernels with this stem are launchers, whose work is defined by a functor in their template arguments.
     pub(super) fn is_launcher(&self, stem: &str) -> bool {
         self.launchers
             .iter()
             .any(|launcher| stem == launcher || stem.ends_with(&format!("::{launcher}")))
     }
 
-    /// The category of a name, from the first rule file with a match. The strongest category wins, because an
-    /// op that does specific work often has words for auxiliary work in its name (`reshape_and_cache`,
-    /// `gather_topk`). Among equally strong categories, a pattern that matches the whole name wins, then the
-    /// longest pattern, then the category that comes first in the file. A match inside a longer match is
-    /// ignored: `clamp_min` does not match `min`.
+    /// The category of a name. The first rule file with a matching pattern determines the category. The strongest
+    /// category wins, because an op that does specific work often has words for auxiliary work in its name
+    /// (`reshape_and_cache`, `gather_topk`). Among equally strong categories, a pattern that starts with `=` wins, then
+    /// the longest pattern, then the category that comes first in the file. A match inside a longer match is ignored:
+    /// in `clamp_min`, the pattern `min` is ignored if the pattern `clamp_min` matches.
     pub(super) fn find(&self, kind: NameKind, name: &Words) -> Option<usize> {
         self.layers.iter().find_map(|layer| self.best(layer, kind, name))
     }
@@ -264,7 +265,8 @@ impl Rules {
             .map(|best| best.category)
     }
 
-    /// The category whose patterns together cover all words in a fused kernel's list of ops.
+    /// The first category for which every word in a fused kernel's list of ops occurs in one of its `fused_only`
+    /// patterns.
     pub(super) fn find_only(&self, list: &Words) -> Option<usize> {
         let kind = NameKind::FusedOnly as usize;
         let rules = self.layers.iter().flat_map(|layer| &layer.rules);
@@ -287,7 +289,7 @@ struct Match {
 }
 
 impl Match {
-    /// Whether this match strictly contains `other`.
+    /// Whether this match contains `other` and is longer.
     fn hides(&self, other: &Match) -> bool {
         self.place.start <= other.place.start
             && other.place.end <= self.place.end
@@ -327,7 +329,7 @@ impl Layer {
     }
 }
 
-/// The TOML parser's message without its multi-line excerpt.
+/// The message of the TOML parser on a single line, without the excerpt of the file.
 fn one_line(error: &toml::de::Error) -> String {
     error.message().lines().collect::<Vec<_>>().join(" ")
 }

@@ -1,11 +1,11 @@
-//! Assigns a category to kernels that have no op above them. The category is that of kernels that have the
-//! same name and run below known ops.
+//! Assigns a category to kernels without an op above them that determines the category. They receive the category of
+//! kernels with the same name that run below such ops.
 //!
-//! Kernels in a graph replay, or launched before the window, have no ops above them. Kernels in a compiled
-//! region have only the ops of the region's wrapper above them. Without this rule, one of two matched
-//! kernels could be classified by the ops above it, and the other by its name. Their categories could then
-//! differ, although the kernels do the same work. If all ops that launch kernels with a given name, in both
-//! traces, have the same category, this category applies to all kernels with this name:
+//! Kernels in a graph replay, or launched before the window, have no ops above them. Kernels in a compiled region have
+//! no ops above them except the wrapper of the region. Without this rule, a kernel could be classified by the ops above
+//! it on one side and by its name on the other side. The two categories could then differ, although the kernels do the
+//! same work. If all ops that launch kernels with a given name, in both traces, have the same category, this category
+//! applies to all kernels with this name:
 //!
 //! ```text
 //! trace1   vllm::moe_forward → bmm_E4m3_…   moe, by op
@@ -20,14 +20,15 @@ use crate::trace::{ByName, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// For each kernel name, the category of the ops above its launches; `None` if these ops disagree.
+/// For each kernel name, the category of the ops above the launches of this kernel; `None` if these ops have different
+/// categories.
 #[derive(Debug, Default)]
 pub(super) struct SameKernels<'t> {
     known: FxHashMap<&'t str, Option<CategoryId>>,
 }
 
 impl<'t> SameKernels<'t> {
-    /// Records the categories of those kernels in one trace that were classified by the ops above them.
+    /// Records the categories of kernels that were classified by the ops above them, for one trace.
     pub(super) fn learn(&mut self, tree: &'t CallTree, measure: Measure, column: &[EventCategory]) {
         let mut seen: FxHashSet<(TextId, CategoryId)> = FxHashSet::default();
         for (name, category) in kernels(tree, measure, column) {
@@ -39,9 +40,9 @@ impl<'t> SameKernels<'t> {
         }
     }
 
-    /// Applies the recorded categories to those kernels in one trace that were classified by their names.
-    /// Pointwise kernels are skipped: their names already describe their work, and the op above one launch
-    /// of such a kernel says nothing about other launches.
+    /// Applies the recorded categories to kernels that were classified by their names or not at all, for one trace.
+    /// Pointwise kernels are skipped: their names already describe their work, and the op above one launch of such a
+    /// kernel says nothing about other launches.
     pub(super) fn apply(
         &self,
         tree: &CallTree,
@@ -63,7 +64,7 @@ impl<'t> SameKernels<'t> {
         }
     }
 
-    /// The category of all ops above kernels with this name, in both traces. Returns `None` if the ops have
+    /// The common category of all ops above kernels with this name, in both traces. Returns `None` if these ops have
     /// different categories, or if the kernel name indicates pointwise or auxiliary work.
     fn work_of(&self, name: &str, rules: &Rules) -> Option<CategoryId> {
         let id = (*self.known.get(name)?)?;

@@ -1,8 +1,7 @@
 //! Checks whether a few steps contain most of a cause's time difference, and finds these steps.
 //!
-//! A program that hangs for 60 ms in one of five steps has a different problem from a program that takes 12
-//! ms longer in every step. The evidence for a cause therefore says whether its time is concentrated in a few
-//! steps.
+//! A program that hangs for 60 ms in one of five steps has a different problem from a program that takes 12 ms longer
+//! in every step. The evidence for a cause therefore says whether its time difference is concentrated in a few steps.
 
 use crate::analysis::Attribution;
 use crate::analysis::account::Row;
@@ -16,7 +15,7 @@ use crate::trace::Nanos;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ByStep {
     times: PerSide<Vec<Nanos>>,
-    /// The time that cannot be assigned to a step, summed over both sides.
+    /// The part of the cause's time that cannot be assigned to a step, summed over both sides.
     outside: Nanos,
 }
 
@@ -34,7 +33,7 @@ impl ByStep {
         sums
     }
 
-    /// Adds a node's idle time to the steps that contain the node's calls.
+    /// Adds the idle time that is attributed to a node to the steps that contain the node's calls.
     pub(super) fn add_idle(
         &mut self,
         analysis: &Attribution,
@@ -69,8 +68,8 @@ impl ByStep {
         times[step.index()] += time;
     }
 
-    /// The few steps that contain most of the difference. Returns `None` if the difference is
-    /// spread over most steps, or if too much of the time cannot be assigned to a step.
+    /// Finds the few steps that contain most of the time difference. Returns `None` if the difference is spread over
+    /// many steps, or if too much of the time cannot be assigned to a step.
     pub(super) fn few(&self, analysis: &Attribution) -> Option<Few> {
         let known: Nanos = Side::BOTH.iter().flat_map(|&side| &self.times[side]).copied().sum();
         let samples = PerSide::from_fn(|side| {
@@ -83,7 +82,7 @@ impl ByStep {
     }
 }
 
-/// The time that cannot be assigned to a step must be at most 1/`OTHERS` of the time within steps.
+/// Steps are reported only if the time that cannot be assigned to a step is at most 1/`OTHERS` of the time that can.
 const OTHERS: i64 = 10;
 
 /// The step that launched a row's work on one side.

@@ -1,5 +1,4 @@
-//! Defines a cause: a part of the wall-time difference, with the reason for it, its call site and its
-//! evidence.
+//! Defines a cause, which is a part of the wall-time difference with a reason, a call site and evidence.
 
 use super::by_step::ByStep;
 use super::reason::Reason;
@@ -9,50 +8,50 @@ use crate::side::{PerSide, Side};
 use crate::signed::signed;
 use crate::trace::Nanos;
 
-/// A part of the wall-time difference that has a single reason.
+/// A part of the wall-time difference with a single reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cause {
     /// Why the time differs.
     pub reason: Reason,
-    /// Name of the call site, which is the lowest common node. All instances of a module class share one call
-    /// site.
+    /// Name of the call site, usually the name of a lowest common node. The instances of a module class are not
+    /// distinguished.
     pub place: String,
     /// Class of the enclosing module; empty if no module encloses the call site.
     pub module: String,
-    /// Shapes and types of the op, on each side.
+    /// Shapes and types of the op's inputs, on each side.
     pub arguments: PerSide<String>,
     /// The first merged node to which the time is attributed; `None` if there is no such node.
     pub node: Option<MergedId>,
-    /// All nodes to which the time is attributed, in merged-tree order: instances of an op, or owners of
-    /// idle time.
+    /// All nodes to which the time is attributed, in merged-tree order: the instances of an op, or the calls to which
+    /// idle time is attributed.
     pub nodes: Vec<MergedId>,
-    /// Positions of the cause's rows in [`Attribution::rows`](crate::analysis::Attribution::rows); empty for idle
-    /// time.
+    /// Positions of the cause's attribution rows in [`Attribution::rows`](crate::analysis::Attribution::rows); empty
+    /// for idle time.
     pub rows: Vec<usize>,
     /// Wall time that is attributed to the cause in the compared steps. For the cause `before_window`, this
     /// is the field `before` of the wall totals.
     pub time: PerSide<Nanos>,
-    /// Number of instances of the op, or number of idle gaps.
+    /// Number of instances of the op or, for idle time, number of idle gaps.
     pub count: PerSide<u64>,
-    /// For each additional run on each side, the idle time that is attributed to the cause in the whole
-    /// window of the run; empty if the cause is GPU work.
+    /// For each side and each of its additional runs, the idle time that is attributed to the cause in the whole window
+    /// of the run; empty if the cause is GPU work.
     pub idle_of_runs: PerSide<Vec<Nanos>>,
-    /// Cost of the cause: candidate − baseline per step. The differences of all causes add up to
+    /// Cost of the cause: the difference in its time per step, candidate − baseline. The costs of all causes add up to
     /// the wall-time difference.
     pub difference: Nanos,
-    /// The counts, times and names that support the reason.
+    /// A text with the counts, times and names that support the reason.
     pub evidence: String,
-    /// The kernels on each side, sorted by descending time.
+    /// Names of the kernels on each side, sorted by descending time.
     pub kernels: PerSide<Vec<String>>,
-    /// The few steps that contain most of the difference; `None` if the difference is spread over most steps
-    /// or cannot be assigned to steps.
+    /// The few steps that contain most of the time difference; `None` if the difference is spread over many steps or
+    /// cannot be assigned to steps.
     pub few: Option<Few>,
     /// Time of the cause in each step; empty if unknown.
     pub(super) by_step: ByStep,
 }
 
-/// Formats a per-step difference for the evidence: `−57.300 ms`.
+/// Formats a time difference per step for the evidence: `−57.300 ms`.
 pub(super) fn signed_ms(difference: Nanos) -> String {
     format!("{} ms", signed(difference.as_millis(), 3))
 }

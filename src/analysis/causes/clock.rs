@@ -1,5 +1,5 @@
-//! Merges causes whose kernel times all differ by the same ratio, probably because the device ran at a
-//! different clock rate.
+//! Merges causes whose kernels are the same on both sides and whose times differ by a common ratio, probably because
+//! the device ran at a different clock rate.
 
 use super::cause::{Cause, together, total};
 use super::evidence::in_order;
@@ -9,17 +9,15 @@ use crate::order::Order as _;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// A cause shares the common ratio if the logarithms of its own ratio and of the common ratio differ by at
-/// most this much.
+/// Maximum difference between the logarithms of a cause's ratio and of the common ratio for the cause to be merged.
 const WITHIN: f64 = 0.03;
-/// The common ratio is treated as different from 1 if the absolute value of its logarithm is at least this
-/// large.
+/// Minimum absolute value of the logarithm of the common ratio. A ratio closer to 1 is not reported.
 const LEAST: f64 = 0.02;
-/// Causes are merged only if at least this many of them share the ratio.
+/// Minimum number of causes that must share the common ratio to be merged.
 const MANY: usize = 4;
 
-/// Considers only the causes whose kernels are the same on both sides. Merges those that share a common ratio
-/// into one cause, if they account for most of the time.
+/// Merges the causes that share a common ratio into one cause. Only causes whose kernels are the same on both sides are
+/// considered, and the causes that share the ratio must account for two thirds of their time.
 pub(super) fn merge(causes: &mut Vec<Cause>, scale: Scale) {
     let Some(common) = common_ratio(causes, scale) else { return };
     let shares = |cause: &Cause| {
@@ -54,7 +52,7 @@ pub(super) fn merge(causes: &mut Vec<Cause>, scale: Scale) {
     });
 }
 
-/// Ratio of the cause's times per step, candidate / baseline; `None` unless both sides run the same kernels.
+/// Ratio of the cause's times per step, candidate / baseline; `None` if the sides run different kernels.
 fn ratio(cause: &Cause, scale: Scale) -> Option<f64> {
     if !matches!(cause.reason, Reason::KernelSlower | Reason::KernelFaster) {
         return None;
@@ -71,8 +69,8 @@ fn weight(causes: &[Cause]) -> i64 {
     same.map(|cause| cause.time.baseline.0 + cause.time.candidate.0).sum()
 }
 
-/// The time-weighted median of the ratios of all causes whose kernels are the same on both sides; `None` if
-/// the median is too close to 1.
+/// The common ratio: the median of the ratios of all causes whose kernels are the same on both sides, weighted by time.
+/// `None` if the median is too close to 1.
 fn common_ratio(causes: &[Cause], scale: Scale) -> Option<f64> {
     let mut ratios: Vec<(f64, i64)> = causes
         .iter()

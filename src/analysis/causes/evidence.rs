@@ -89,8 +89,8 @@ fn busy_reason(analysis: &Attribution, part: &BusyPart<'_>, scale: Scale) -> Rea
     }
 }
 
-/// Describes a difference in busy time. All times are per step, like the difference that is printed next to
-/// the evidence. Counts are also per step if they are divisible by the number of steps.
+/// Describes a difference in busy time. All times are per step, like the cost that is printed next to the evidence.
+/// Counts are also per step if they are divisible by the number of steps.
 fn busy_evidence(
     analysis: &Attribution,
     part: &BusyPart<'_>,
@@ -121,7 +121,7 @@ fn busy_evidence(
     times + &work(part, scale) + &fused(fusions, part) + &ops + &names + &below
 }
 
-/// Adds a caveat if the difference is less than one clock tick per event.
+/// Returns a caveat if the difference is at most one clock tick per event, and an empty string otherwise.
 fn unresolved(analysis: &Attribution, part: &BusyPart<'_>, scale: Scale) -> String {
     let (Some(tick), false) = (analysis.coarse_tick(), is_host(analysis)) else {
         return String::new();
@@ -136,9 +136,9 @@ fn unresolved(analysis: &Attribution, part: &BusyPart<'_>, scale: Scale) -> Stri
     }
 }
 
-/// Describes how two strings of shapes and types, such as `[[8, 64]] ["float"]`, differ. If only the shapes
-/// differ, the result omits the types. If only the types differ, the result contains the shapes once, and the
-/// types of both sides.
+/// Describes how the shapes and types on the two sides differ. Each side is a string such as `[[8, 64]] ["float"]`. If
+/// only the shapes differ, the result omits the types. If only the types differ, the result contains the shapes once,
+/// and the types of both sides.
 fn other_arguments(baseline: &str, candidate: &str) -> String {
     let parts = baseline.split_once(" [\"").zip(candidate.split_once(" [\""));
     let Some(((shapes, types), (new_shapes, new_types))) = parts else {
@@ -178,8 +178,8 @@ fn regions(part: &BusyPart<'_>, noun: &str, scale: Scale) -> String {
     format!("{before} → {after}{behind}")
 }
 
-/// Fusion evidence for work that one side runs in fewer launches: `; fused: aten::addmm, aten::gelu →
-/// aten::addmm`.
+/// Evidence that one side fused several ops: `; fused: aten::addmm, aten::gelu → aten::addmm`. Empty if there is no
+/// fusion.
 fn fused(fusions: &[FusionRow], part: &BusyPart<'_>) -> String {
     let is_here = |row: &&FusionRow| {
         Some(row.first) == part.node && matches!(row.change, KernelChange::FusedIn(..))
@@ -194,8 +194,7 @@ fn fused(fusions: &[FusionRow], part: &BusyPart<'_>) -> String {
     })
 }
 
-/// The achieved rates, if an efficiency model covers all of the work:
-/// `; same work, 163 → 51 TFLOP/s, 5% of peak`.
+/// The achieved rates, if efficiency models cover all of the work: `; same work, 163 → 51 TFLOP/s, 5% of peak`.
 fn work(part: &BusyPart<'_>, scale: Scale) -> String {
     let Some(rates) = clause(&part.efficiency) else { return String::new() };
     match work_change(&part.efficiency, scale.steps) {
@@ -206,8 +205,8 @@ fn work(part: &BusyPart<'_>, scale: Scale) -> String {
     }
 }
 
-/// For each side, the kernel with the most time among the kernels that do not run on the other
-/// side, and the properties decoded from its name.
+/// Names the kernel on each side that takes the most time and does not run on the other side, with the properties that
+/// its name reveals.
 fn swapped(part: &BusyPart<'_>) -> String {
     let names = PerSide::from_fn(|side| {
         let other = &part.kernels[side.other()];
@@ -239,7 +238,7 @@ fn instead(ops: &PerSide<BTreeMap<&str, u64>>, scale: Scale) -> String {
     format!("{before} → {after}{behind}")
 }
 
-/// The three most frequent names, with counts divided by `unit`.
+/// Lists the three most frequent names, with their counts divided by `unit`.
 fn most(names: &BTreeMap<&str, u64>, unit: u64) -> String {
     if names.is_empty() {
         return "nothing".to_owned();
@@ -260,7 +259,7 @@ fn longest(kernels: &Kernels<'_>) -> Vec<String> {
     all.into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 
-/// Turns the idle time at all calls with the same call path into a cause.
+/// Creates the cause for a part of the idle time, which belongs to all calls with the same call path.
 pub(super) fn of_idle(
     analysis: &Attribution,
     kind: IdleKind,
@@ -294,7 +293,7 @@ pub(super) fn of_idle(
     }
 }
 
-/// The idle time per step on both sides, and the calls with the largest differences in idle time.
+/// Describes the idle time per step on both sides, and lists the calls with the largest differences in idle time.
 fn idle_evidence(part: &IdlePart, scale: Scale) -> String {
     const TOLD: usize = 3;
     let millis = |side: Side| scale.millis_per_step(side, part.time[side]);

@@ -1,5 +1,5 @@
-//! Groups the busy time of rows into parts. A part combines all instances of an op that have the same
-//! module class and shapes, or the work of all unmatched calls below a common node.
+//! Groups the attribution rows into parts, and adds up their busy time. A part contains all instances of an op with the
+//! same module class and shapes, or the work of all unmatched calls below a common node.
 
 use super::places::{common_above, module_class, plain_node_name};
 use super::scale::Scale;
@@ -15,14 +15,14 @@ use crate::trace::{Arguments, Nanos, TextId};
 use crate::tree::CallId;
 use std::collections::BTreeMap;
 
-/// The properties that the rows of a part share.
+/// The key of a part: all rows of a part have these properties.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PartKey {
     /// Class of the module that encloses the work.
     pub(super) module: String,
-    /// The op, or the common node above the work if the work is unmatched.
+    /// Name of the op or, if the work is unmatched, name of the common node above the work.
     pub(super) name: String,
-    /// Shapes and types of the op on each side.
+    /// Shapes and types of the op's inputs on each side.
     pub(super) arguments: (String, String),
     pub(super) kind: PartKind,
 }
@@ -32,7 +32,7 @@ pub(super) struct PartKey {
 pub(super) enum PartKind {
     /// The work is below a call that both traces have.
     Common,
-    /// The work is below calls that only one side has, and these calls are below a call that both sides have.
+    /// The work is below unmatched calls, which are below a call that both sides have.
     Below,
     /// The work is in a compiled region, or in the calls that the region replaced.
     Region,
@@ -40,7 +40,7 @@ pub(super) enum PartKind {
     Unlinked,
 }
 
-/// For each kernel name, the number and total time of its events in the window.
+/// For each kernel name, the number and the total time of the events with this name in the window.
 pub(super) type Kernels<'a> = BTreeMap<&'a str, (u64, Nanos)>;
 
 #[derive(Debug)]
@@ -57,16 +57,16 @@ pub(super) struct BusyPart<'a> {
     /// Number of attribution rows in the part that have events.
     pub(super) count: PerSide<u64>,
     pub(super) kernels: PerSide<Kernels<'a>>,
-    /// Number of region calls on the side that has the regions, and number of calls that the regions replaced
-    /// on the other side.
+    /// On the side that has the regions, the number of regions; on the other side, the number of calls that these
+    /// regions replaced.
     pub(super) facing: PerSide<u64>,
     /// Names of the calls that launched the work, with their counts.
     pub(super) ops: PerSide<BTreeMap<&'a str, u64>>,
-    /// FLOP, bytes and time of the events.
+    /// Operations, bytes and time of the part's events.
     pub(super) efficiency: PerSide<Efficiency>,
 }
 
-/// Divides the busy time of the window into parts. The times of the parts add up exactly to the busy time.
+/// Divides the busy time of the window into parts whose times add up exactly to the busy time.
 pub(super) fn parts(analysis: &Attribution) -> Vec<BusyPart<'_>> {
     let wall = analysis.wall();
     let mut parts: Grouped<PartIds, PartKey, BusyPart<'_>> = Grouped::new();
@@ -139,7 +139,7 @@ impl<'a> BusyPart<'a> {
         self.kernels.as_ref().map(|kernels| kernels.values().map(|kernel| kernel.0).sum())
     }
 
-    /// The side that has the regions; only for parts of kind `Region`.
+    /// The side that has the compiled regions or graphs. Used only for parts of kind `Region`.
     pub(super) fn region_side(&self) -> Side {
         let is_region = |side: &Side| !self.ops[*side].is_empty();
         Side::BOTH.into_iter().find(is_region).unwrap_or(Side::Candidate)
@@ -160,8 +160,8 @@ impl<'a> BusyPart<'a> {
     }
 }
 
-/// The row's events on one side that overlap the side's window. The wall time excludes events outside the
-/// window, such as kernels that run after the last step.
+/// The row's events on one side that overlap the window of this side. Other events, such as kernels that run after the
+/// last step, are not part of the wall time.
 fn events_of_window(analysis: &Attribution, row: &Row, side: Side) -> impl Iterator<Item = CallId> {
     let window = analysis.wall().windows()[side];
     let tree = analysis.tree(side);
@@ -197,14 +197,13 @@ fn key(analysis: &Attribution, row: &Row, kind: PartKind, node: Option<MergedId>
     PartKey { module, name, arguments: (arguments.baseline, arguments.candidate), kind }
 }
 
-/// Interned ids that determine a [`PartKey`].
+/// Ids that determine a [`PartKey`], and can be compared faster than its strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum PartIds {
-    /// Ids for work at common calls: the op's name, the op's shapes and types on each side, and the names of
-    /// the enclosing modules.
+    /// For work at common calls: the name of the row, the shapes and types of the op on each side, and the name of the
+    /// enclosing module on each side.
     Common(RowNameIds, PerSide<[TextId; 2]>, PerSide<Option<TextId>>),
-    /// Ids for work that is not at a common call: the kind of the part, the node to which the work
-    /// is attributed, and the name of the row.
+    /// For all other work: the kind of the part, the node to which the work is attributed, and the name of the row.
     At(PartKind, Option<MergedId>, RowNameIds),
 }
 
@@ -245,7 +244,7 @@ fn is_common(analysis: &Attribution, row: &Row) -> bool {
     call.is_some_and(|call| analysis.diff().relation(Side::Baseline, call).is_common())
 }
 
-/// The shapes and types of a row's op. Concrete argument values are omitted, because they differ from step to
+/// The shapes and types of the inputs of a row's op. Argument values are omitted, because they may differ from step to
 /// step.
 fn arguments(analysis: &Attribution, side: Side, row: &Row) -> String {
     let Arguments { dims, types, .. } = analysis.arguments_of(row, side);
@@ -253,7 +252,7 @@ fn arguments(analysis: &Attribution, side: Side, row: &Row) -> String {
     format!("{} {}", text(dims), text(types)).trim().to_owned()
 }
 
-/// Whether the analysis measures host time instead of GPU time; if so, busy time is host time.
+/// Whether the analysis measures host time instead of GPU time. If so, the busy time is host time.
 pub(super) fn is_host(analysis: &Attribution) -> bool {
     match analysis.measure() {
         Measure::GpuTime => false,

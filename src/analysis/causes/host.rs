@@ -1,9 +1,9 @@
-//! Attributes idle time to the outermost responsible call, for example to the data loader rather than to
-//! `div`, `cat` and `copy_` inside the data loader.
+//! Attributes idle time to the outermost call that is responsible for it: for example, to the data loader rather than
+//! to `div`, `cat` and `copy_` inside the data loader.
 //!
-//! A place groups all instances of a call path. Each place has its own idle time, and a sum that also
-//! includes the idle time of all places below it. To decide which place is the cause, the search descends
-//! from the root and compares the sum of each place with the sums of the places below it:
+//! A place is a group of all calls with the same call path. Each place has its own idle time, and a sum that also
+//! includes the idle time of all places below it. To decide which place is the cause, the search descends from the root
+//! and compares the sum of each place with the sums of the places below it:
 //!
 //! ```text
 //! the sum is less than 4/5 of the differences below, which cancel out   descend into each part
@@ -28,14 +28,14 @@ pub(super) struct IdlePart {
     pub(super) place: Option<PlaceId>,
     pub(super) time: PerSide<Nanos>,
     pub(super) count: PerSide<u64>,
-    /// Idle time of the part in every additional run on each side.
+    /// Idle time of the part in each additional run, for each side.
     pub(super) runs: PerSide<Vec<Nanos>>,
-    /// Whether the part also includes the idle time of all places below its own place.
+    /// Whether the part includes the idle time of all places below `place`.
     is_whole: bool,
-    /// The innermost calls to which the idle time is attributed, and the difference in idle time at each
-    /// call. Sorted by descending absolute difference.
+    /// The innermost calls to which the idle time is attributed, each with its difference in idle time, sorted by
+    /// descending absolute difference.
     pub(super) owners: Vec<(String, i128)>,
-    /// For unmatched calls: on each side, the call with the most idle time.
+    /// If the calls are unmatched: for each side, the outermost unmatched call with the most idle time.
     pub(super) instead: PerSide<Option<String>>,
     pub(super) by_step: ByStep,
 }
@@ -55,19 +55,19 @@ impl IdlePart {
     }
 }
 
-/// Idle time of a place: the place's own idle time, and the sum that includes all places below it.
+/// The idle time of a place: its own idle time, and the sum that also includes all places below it.
 #[derive(Debug, Clone, Default)]
 struct Amount {
     own: PerSide<Nanos>,
     own_count: PerSide<u64>,
     time: PerSide<Nanos>,
     count: PerSide<u64>,
-    /// Sum of the absolute differences in idle time over this place and all places below it.
+    /// Sum of the absolute values of the differences in own idle time, over this place and all places below it.
     gross: i128,
     children: Vec<PlaceId>,
 }
 
-/// Divides the idle time of one kind into parts that add up exactly to this idle time.
+/// Divides the idle time of one kind into parts whose times add up exactly to this idle time.
 pub(super) fn roll_up(
     idle: &[IdleRow],
     kind: IdleKind,
@@ -90,9 +90,9 @@ pub(super) fn roll_up(
     parts
 }
 
-/// Adds the idle time of each side's additional runs to the parts. An additional run may wait at a place
-/// where the median runs never wait. Such idle time is added to the part of the nearest enclosing place that
-/// has a part, but only if this part also includes the idle time of all places below its own place.
+/// Adds the idle time of the additional runs on each side to the parts. In an additional run, the GPU may be idle at a
+/// place where it is never idle in the median runs. Such idle time is added to the part of the nearest enclosing place,
+/// but only if this part includes the idle time of all places below it.
 pub(super) fn add_runs(
     parts: &mut [(IdleKind, IdlePart)],
     analysis: &Attribution,
@@ -134,8 +134,7 @@ fn add(
     }
 }
 
-/// Computes the idle time of each place: the place's own idle time, and the sum that includes all places
-/// below it.
+/// Computes the idle time of each place: its own idle time, and the sum that also includes all places below it.
 fn amounts(owned: &[(PlaceId, &IdleRow)], places: &Places<'_>, scale: Scale) -> Vec<Amount> {
     let mut amounts = vec![Amount::default(); places.all().len()];
     for &(place, row) in owned {
@@ -177,9 +176,9 @@ fn divide(amounts: &[Amount], places: &Places<'_>, scale: Scale) -> Vec<IdlePart
     parts
 }
 
-/// If at most this many nested calls contain most of a call's difference, the nested calls are reported
-/// instead of the call. The limit is higher for frames other than modules, because the calls in such a frame
-/// are more informative than the frame itself.
+/// If at most this many of the calls inside a call contain most of its difference, they are reported instead of the
+/// call. The limit is higher for Python frames that are not modules, because the calls in such a frame are more
+/// informative than the frame itself.
 fn few(places: &Places<'_>, at: usize) -> usize {
     let place = &places.all()[at];
     match place.kind {
@@ -196,8 +195,7 @@ fn few(places: &Places<'_>, at: usize) -> usize {
     }
 }
 
-/// Sets the owners of each part. Owners are the innermost calls to which the idle time is attributed, not the
-/// enclosing calls.
+/// Sets the owners of each part. The owner of idle time is the innermost call to which the idle time is attributed.
 fn name_owners(
     parts: &mut [IdlePart],
     owned: &[(PlaceId, &IdleRow)],
@@ -252,8 +250,8 @@ fn name_owners(
     }
 }
 
-/// Whether a call is reported as a cause. If the differences below the call cancel out, or if a few nested
-/// calls contain most of the difference, the nested calls are reported instead of the call.
+/// Whether a call is reported as a cause. If the differences below the call cancel out, or if a few of the calls inside
+/// it contain most of the difference, those calls are reported instead.
 fn is_to_blame(amount: &Amount, amounts: &[Amount], few: usize, scale: Scale) -> bool {
     let sum = scale.difference(amount.time);
     if 5 * sum.abs() < 4 * amount.gross {

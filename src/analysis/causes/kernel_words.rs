@@ -1,6 +1,6 @@
-//! Decodes library, precision, tile, alignment and split-K from a kernel name.
+//! Decodes properties of a kernel from its name: library, precision, tile size, alignment and split-K.
 
-/// Substrings that identify a kernel's library.
+/// Substrings of kernel names that identify a library, each with the name of the library.
 const LIBRARIES: [(&str, &str); 16] = [
     ("cudnn_generated_fort_native_sdpa", "cuDNN attention"),
     ("fmha_cutlass", "CUTLASS attention"),
@@ -20,7 +20,8 @@ const LIBRARIES: [(&str, &str); 16] = [
     ("at::native", "ATen"),
 ];
 
-/// Substrings that identify a dtype. If one substring contains another, the longer substring comes first.
+/// Substrings of kernel names that identify a precision. If one substring contains another, the longer substring comes
+/// first.
 const PRECISIONS: [(&str, &str); 14] = [
     ("tf32", "tf32"),
     ("bf16", "bf16"),
@@ -39,7 +40,7 @@ const PRECISIONS: [(&str, &str); 14] = [
     ("f32", "f32"),
 ];
 
-/// The decoded words, in the order library, precision, tile, alignment, split-K.
+/// The properties that a kernel name reveals, in the order library, precision, tile size, alignment, split-K.
 pub(super) fn words(name: &str) -> String {
     let find = |marks: &[(&str, &'static str)]| {
         marks.iter().find(|(mark, _)| name.contains(mark)).map(|(_, word)| (*word).to_owned())
@@ -72,7 +73,7 @@ pub(in crate::analysis) fn short(name: &str) -> String {
     text
 }
 
-/// The tile size: `128x256`, or `128x256x32` from `MT128x256x32` in Tensile names.
+/// The tile size in a kernel name: `128x256`, or `128x256x32` from `MT128x256x32` in Tensile names.
 fn tile(name: &str) -> Option<&str> {
     let is_tile = |word: &&str| {
         let parts: Vec<&str> = word.split('x').collect();

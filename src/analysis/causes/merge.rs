@@ -1,5 +1,5 @@
-//! Merges many small causes of one kind of idle time into one cause. For example, if one host is slower,
-//! every module call causes a small host gap.
+//! Merges many small causes of one kind of idle time into one cause. For example, if the host is slower on one side,
+//! each module call causes a small host gap.
 
 use super::cause::{Cause, signed_ms, together, total};
 use super::evidence::in_order;
@@ -9,12 +9,12 @@ use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Small causes are merged only if there are at least this many.
+/// Minimum number of small causes to be merged.
 const MANY: usize = 3;
 
-/// The reasons whose small causes are merged, each with a threshold and the name of the merged cause. A
-/// cause is small if its share of the sum of all differences is below the threshold. The threshold is
-/// higher for launch latency and queueing delay, because they have the same explanation at every call site.
+/// The reasons whose small causes are merged, each with a threshold and the name of the merged cause. A cause is small
+/// if its difference is below this fraction of the sum of all absolute differences. The threshold is higher for launch
+/// latency and queueing delay, because they have the same explanation at every call site.
 const MERGED: [(Reason, f64, &str); 5] = [
     (Reason::Host, 0.04, "host gaps between launches"),
     (Reason::Sync, 0.04, "waiting for the GPU"),
@@ -46,8 +46,7 @@ pub(super) fn small_ones(causes: &mut Vec<Cause>, scale: Scale) {
     }
 }
 
-/// Total idle time of the causes in each additional run on a side; empty if the idle time of any cause is
-/// unknown.
+/// Total idle time of the causes in each additional run on a side; empty if this time is unknown for one of the causes.
 fn idle_of_runs(small: &[Cause], side: Side) -> Vec<Nanos> {
     let runs = small.iter().map(|cause| cause.idle_of_runs[side].len()).min().unwrap_or(0);
     (0..runs).map(|run| small.iter().map(|cause| cause.idle_of_runs[side][run]).sum()).collect()

@@ -5,12 +5,13 @@
 //! idle time of calls  ─ rolled up to the call ────┼─▶ causes, the largest first
 //! before the window   ────────────────────────────┘
 //! ```
-//! Every nanosecond of the compared steps, and of other work in the windows of these steps, is assigned to
-//! exactly one entry: a row, a call, or the work before the window. Each entry whose time differs is a cause.
-//! Without `before_window`, the causes therefore add up exactly to the wall-time difference of the steps.
+//! Every nanosecond of the compared steps, and of other GPU work in the windows of these steps, is assigned to exactly
+//! one entry: busy time to an attribution row, idle time to a call, and all other work to the entry `before_window`. An
+//! entry is a cause if its time differs between the sides. All causes except `before_window` therefore add up exactly
+//! to the wall-time difference of the steps.
 //!
-//! If one trace has more steps, the causes cover only the steps that have a counterpart. The time of a call
-//! over two steps cannot be compared with its time over five steps.
+//! If one trace has more steps, the causes cover only the steps that have a counterpart. The reason is that the time of
+//! a call in two steps cannot be compared with its time in five steps.
 
 mod by_step;
 mod cause;
@@ -79,21 +80,20 @@ impl Causes {
         &self.list
     }
 
-    /// Number of steps that the causes cover on each side. If one side has more steps, only the steps with a
-    /// counterpart are covered; otherwise, all steps are covered. The number is 1 if the windows are compared
-    /// as a whole.
+    /// Number of steps that the causes cover, for each side. If one side has more steps, only steps with a counterpart
+    /// are covered. The number is 1 if the windows are compared as a whole.
     pub fn steps(&self) -> PerSide<u64> {
         self.scale.steps
     }
 
-    /// Sum of the causes: candidate − baseline per step, for the compared steps and other work in their
-    /// windows.
+    /// Sum of the costs of all causes: candidate − baseline per step, for the compared steps and for other GPU work in
+    /// their windows.
     pub fn difference(&self) -> Nanos {
         self.list.iter().map(|cause| cause.difference).sum()
     }
 
-    /// The causes that a report shows first: the largest causes that together cover nine tenths of all
-    /// differences, but at least three and at most seven causes.
+    /// The causes that a report shows first: the largest causes that together account for nine tenths of the sum of all
+    /// absolute differences, but at least three and at most seven causes.
     #[doc(hidden)]
     pub fn leading(&self) -> &[Cause] {
         let gross =
@@ -103,8 +103,8 @@ impl Causes {
         &self.list[..enough.unwrap_or(0).clamp(3, 7).min(self.list.len())]
     }
 
-    /// Whether the causes add up exactly. All causes except `before_window` must add up to the difference
-    /// between the steps. All causes together must add up to the difference between the whole windows.
+    /// Whether the causes add up exactly: all causes except `before_window` to the difference between the compared
+    /// steps, and all causes together to the difference between the whole windows.
     pub fn is_exact(&self, wall: &Wall) -> bool {
         let scale = self.scale;
         let sum = |is_in: fn(Reason) -> bool| -> i128 {

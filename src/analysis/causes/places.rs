@@ -1,5 +1,5 @@
-//! Groups nodes of the merged tree into places. Nodes with the same call path form a single place, across
-//! module instances, layers and steps.
+//! Groups nodes of the merged tree into places. A place contains all nodes with the same call path, in all module
+//! instances, layers and steps.
 //!
 //! ```text
 //! train.py: step                      train.py: step
@@ -9,9 +9,9 @@
 //!     ├── aten::mm
 //!     └── >> trace1: aten::add
 //! ```
-//! All unmatched nodes below a common node, on both sides, share one place. If the candidate replaces work
-//! of the baseline, the replaced work and the new work are therefore reported as a single finding. Two
-//! matched calls whose names differ have a place of their own.
+//! All unmatched nodes below a common node, on both sides, share one place. If the candidate replaces work of the
+//! baseline, the replaced work and the new work are therefore reported together. Matched calls with different names
+//! have a separate place for each pair of names.
 
 use crate::analysis::{Attribution, REPLACED};
 use crate::diff::{MergedId, MergedNode};
@@ -30,23 +30,24 @@ impl PlaceId {
     }
 }
 
-/// Kind and name id of a node's call, on each side that has the call. Together, kinds and name ids
-/// determine the plain name of the node.
+/// Kind and name id of a node's call on each side; `None` on a side without the call. They determine the plain name of
+/// the node.
 type NameIds = PerSide<Option<(CallKind, TextId)>>;
 
 /// Ids that determine the name of an owner of idle time. Owners with the same ids have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct OwnerIds {
     own: NameIds,
-    /// Ids of the caller if the owner is a runtime call.
+    /// If the owner is a runtime call, the ids of its caller.
     above: NameIds,
 }
 
-/// Nodes with the same key and the same enclosing place belong to the same place.
+/// The key of a place within its enclosing place. Nodes with the same key and the same enclosing place belong to the
+/// same place.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key<'a> {
     Thread(MergedId),
-    /// The names of a call on both sides, which may differ for aliases and launches.
+    /// The kind of a common call, and its name on each side. The names may differ for aliases and launches.
     Call(CallKind, &'a str, &'a str),
     Renamed(&'a str, &'a str),
     OneSided,
@@ -59,18 +60,18 @@ pub(super) struct Place {
     pub(super) above: Option<PlaceId>,
     /// The first node that was assigned to this place.
     pub(super) node: MergedId,
-    /// Kind of the calls at this place; `None` unless both traces have these calls.
+    /// Kind of the calls at this place; `None` if the calls are not common calls.
     pub(super) kind: Option<CallKind>,
-    /// Whether both traces have the calls at this place.
+    /// Whether the calls at this place are common calls.
     pub(super) is_common: bool,
 }
 
-/// Assigns nodes to places, and remembers the places of all nodes that have been looked up.
+/// Assigns nodes to places, and caches the place of each node.
 pub(super) struct Places<'a> {
     analysis: &'a Attribution,
     places: Vec<Place>,
     ids: FxHashMap<(Option<PlaceId>, Key<'a>), PlaceId>,
-    /// Caches the places of common calls by name ids, because there are far fewer names than nodes.
+    /// Cache of the places of common calls, by enclosing place and name ids. There are far fewer names than nodes.
     known: FxHashMap<(Option<PlaceId>, NameIds), PlaceId>,
     of_nodes: Vec<Option<PlaceId>>,
 }
@@ -113,8 +114,8 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// Name of an owner of idle time. For a runtime call, the name includes the caller's name, which says
-    /// more than the call's own name.
+    /// Name of an owner of idle time. The name of a runtime call includes the name of its caller, which is more
+    /// informative.
     pub(super) fn owner_name(&self, node: MergedId) -> String {
         plain_owner_name(self.analysis, node)
     }
@@ -123,9 +124,8 @@ impl<'a> Places<'a> {
         owner_ids(self.analysis, node)
     }
 
-    /// Name of the outermost unmatched call at or above a node, on each side that has such a call. The calls
-    /// that a compiled region replaced share a collective name, because the first of these calls is not
-    /// representative.
+    /// For each side, the name of the outermost unmatched call at or above a node, if there is one. All calls that a
+    /// compiled region replaced have the same name here, because none of them is representative.
     pub(super) fn outermost(&self, node: MergedId) -> PerSide<Option<&'a str>> {
         let diff = self.analysis.diff();
         PerSide::from_fn(|side| {
@@ -171,7 +171,7 @@ impl<'a> Places<'a> {
         place
     }
 
-    /// Name ids of a common call; `None` for all other nodes, including threads.
+    /// Kinds and name ids of a common call; `None` for all other nodes, including threads.
     fn common_names(&self, node: MergedId) -> Option<NameIds> {
         let diff = self.analysis.diff();
         let MergedNode::Both(a, _) = diff.merged().node(node) else { return None };
@@ -217,15 +217,15 @@ impl<'a> Places<'a> {
     }
 }
 
-/// On the path from `call` upward, the last call before the first common call; `None` if `call`
-/// itself is common.
+/// The outermost call on the path from `call` upward that is below the nearest common call; `None` if `call` itself is
+/// common.
 fn outermost_alone(analysis: &Attribution, side: Side, call: CallId) -> Option<CallId> {
     let path = std::iter::once(call).chain(analysis.tree(side).ancestors(call));
     path.take_while(|&at| !analysis.diff().relation(side, at).is_common()).last()
 }
 
-/// The renamed call at or above a node: two matched calls with different names. Only the outermost
-/// call that is not common is considered (see [`outermost_alone`]).
+/// The renamed call at or above a node, which consists of two matched calls with different names. Only the call that
+/// [`outermost_alone`] returns is considered.
 fn renamed(analysis: &Attribution, id: MergedId) -> Option<(CallId, CallId)> {
     let (diff, merged) = (analysis.diff(), analysis.diff().merged());
     let node = merged.node(id);
@@ -261,8 +261,8 @@ pub(super) fn owner_ids(analysis: &Attribution, id: MergedId) -> OwnerIds {
     OwnerIds { own, above: above.map_or_else(NameIds::default, |above| name_ids(analysis, above)) }
 }
 
-/// The nearest common node that is above the given node in both trees. Swapping the sides does not
-/// change the result.
+/// The nearest common node that is above the given node in both trees. The result does not depend on which trace is the
+/// baseline.
 pub(super) fn common_above(analysis: &Attribution, node: MergedId) -> Option<MergedId> {
     let diff = analysis.diff();
     let merged = diff.merged();
@@ -359,8 +359,8 @@ pub(super) fn module_class(analysis: &Attribution, id: MergedId) -> String {
     }
 }
 
-/// `thread 1228 (pt_autograd_0)` → `thread pt_autograd`: the trailing number only distinguishes
-/// instances. If the sides have different thread names, the name is `thread`.
+/// Name of a thread without its numbers: `thread 1228 (pt_autograd_0)` → `thread pt_autograd`. If the sides have
+/// different thread names, the name is `thread`.
 fn thread_name(names: PerSide<Option<&str>>) -> String {
     let own = |name: &str| {
         let (_, name) = name.strip_suffix(')')?.rsplit_once('(')?;

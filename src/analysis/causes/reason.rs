@@ -1,4 +1,4 @@
-//! The reasons why a part of the wall time differs, each with a label.
+//! The reasons why a part of the wall time differs between the sides.
 
 use crate::analysis::wall::IdleKind;
 
@@ -11,8 +11,8 @@ pub enum Reason {
     /// Both sides run the same kernels the same number of times, but the kernels take less time in
     /// the candidate.
     KernelFaster,
-    /// Most kernels that run on both sides differ in time by the same ratio, probably because the device
-    /// clocks differ.
+    /// The times of most kernels that run on both sides differ by the same ratio, probably because the device clocks
+    /// differ.
     Clock,
     /// The two sides run different kernels for the same op.
     KernelSwapped,
@@ -32,18 +32,19 @@ pub enum Reason {
     Gone,
     /// The device waited for the host.
     Host,
-    /// Synchronization: the device was idle because the host launched nothing while it waited for earlier
-    /// device work to finish.
+    /// Synchronization: the device was idle because the host was waiting for the device and had not launched new work
+    /// yet.
     Sync,
-    /// The host had launched work, but the device had not started this work yet.
+    /// Launch latency: the host had launched work, but the device had not started this work yet.
     Latency,
-    /// The device was idle although work was queued.
+    /// Queueing delay: the device was idle although work was queued.
     Queue,
-    /// The device was idle from the last GPU event until the window ended.
+    /// Final wait: the device was idle from the last GPU event to the end of the window.
     Tail,
     /// The device waited for work whose launch is not in the trace.
     Unknown,
-    /// GPU work outside the compared steps: it was launched before the window or was not selected.
+    /// GPU work that is not part of the compared steps: it was launched before the window, or the user did not select
+    /// it.
     BeforeWindow,
 }
 

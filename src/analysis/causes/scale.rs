@@ -1,5 +1,5 @@
-//! Converts sums over different numbers of steps into per-step differences that can be compared and added
-//! without rounding errors.
+//! Converts sums over the compared steps into differences per step. The differences can be compared and added without
+//! rounding errors, even if the sides have different numbers of steps.
 
 use crate::analysis::wall::Wall;
 use crate::side::{PerSide, Side};
@@ -8,7 +8,7 @@ use crate::trace::Nanos;
 /// The number of compared steps on each side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::analysis) struct Scale {
-    /// Number of compared steps. Both sides have the same number if steps without a counterpart are excluded.
+    /// Number of compared steps on each side. The numbers are equal if steps without a counterpart are excluded.
     pub(in crate::analysis) steps: PerSide<u64>,
 }
 
@@ -17,8 +17,8 @@ impl Scale {
         Scale { steps: PerSide::from_fn(|side| wall.totals(side).steps.max(1)) }
     }
 
-    /// Candidate − baseline per step, from sums over the compared steps. The unit is 1 ns /
-    /// [`Scale::parts`], so the result is a whole number.
+    /// The difference per step, candidate − baseline, of two sums over the compared steps. The unit is 1 ns /
+    /// [`Scale::parts`], so that the result is a whole number.
     pub(in crate::analysis) fn difference(self, time: PerSide<Nanos>) -> i128 {
         i128::from(time.candidate.0) * i128::from(self.steps.baseline)
             - i128::from(time.baseline.0) * i128::from(self.steps.candidate)
@@ -29,7 +29,7 @@ impl Scale {
         (i128::from(self.steps.baseline) * i128::from(self.steps.candidate)).max(1)
     }
 
-    /// Compares the counts per step on both sides: `Greater` if the candidate has more.
+    /// Compares the counts per step on both sides. The result is `Greater` if the candidate's count is larger.
     pub(in crate::analysis) fn compare(self, count: PerSide<u64>) -> std::cmp::Ordering {
         let [a, b] =
             [(count.baseline, self.steps.candidate), (count.candidate, self.steps.baseline)]
@@ -37,9 +37,9 @@ impl Scale {
         b.cmp(&a)
     }
 
-    /// The divisor for counts over the compared steps, and a suffix for the formatted counts. If all counts
-    /// are divisible by the number of steps, the divisor is that number and the suffix is empty. If a count
-    /// is not divisible by the number of steps, the divisor is 1 and the suffix reads ` in 6 steps`.
+    /// Returns a divisor for counts over the compared steps, and a suffix for the formatted counts. If all counts are
+    /// divisible by the number of steps, the divisor is that number, so that counts are per step, and the suffix is
+    /// empty. Otherwise, the divisor is 1 and the suffix reads ` in 6 steps`.
     pub(in crate::analysis) fn unit(self, counts: &[PerSide<u64>]) -> (PerSide<u64>, String) {
         let steps = self.steps.map(|steps| steps.max(1));
         let is_whole = |side: &Side| counts.iter().all(|c| c[*side].is_multiple_of(steps[*side]));
@@ -54,12 +54,12 @@ impl Scale {
         (PerSide::new(1, 1), format!(" in {told} steps"))
     }
 
-    /// Converts a side's time, summed over the compared steps, to ms per step.
+    /// Converts a sum of times over the compared steps of one side to ms per step.
     pub(in crate::analysis) fn millis_per_step(self, side: Side, time: Nanos) -> f64 {
         time.as_millis() / self.steps[side].max(1) as f64
     }
 
-    /// Rounds a difference to ns per step, half away from zero.
+    /// Rounds a difference per step to whole ns; halves are rounded away from zero.
     pub(in crate::analysis) fn round(self, difference: i128) -> Nanos {
         let by = self.parts();
         let rounded = (2 * difference.abs() + by) / (2 * by) * difference.signum();

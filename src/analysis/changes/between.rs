@@ -1,13 +1,13 @@
-//! If the host spends more or less time between recorded calls, finds the op before which most of the
-//! difference occurs.
+//! Finds where the host spends more or less time between recorded calls: the op before which most of the difference
+//! occurs.
 //!
 //! ```text
 //! baseline   ─ aten::mul ─ aten::relu ───────── step
 //! candidate  ─ aten::mul ──────────── aten::relu step
 //!                        └─ longer ─┘ before aten::relu
 //! ```
-//! Without Python stacks, a sleep or slow code between two ops is not recorded as a call. The ops before
-//! and after the gap nevertheless show where the time was spent.
+//! Without Python stacks, a sleep or slow code between two ops is not recorded as a call. However, the op after the gap
+//! shows where the time was spent.
 
 use crate::analysis::Attribution;
 use crate::analysis::causes::Scale;
@@ -18,9 +18,9 @@ use crate::tree::CallId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The name of the op before which at least half of the difference in the time between calls occurs;
-/// `None` if the difference is spread over several ops. `threads` contains the difference on each thread,
-/// candidate − baseline, in the unit of `scale`.
+/// The name of the op whose preceding gaps contain at least half of the difference in the time between calls; `None` if
+/// the difference is spread over several ops. `threads` contains the difference on each thread, candidate − baseline,
+/// in the unit of `scale`.
 pub(super) fn place(
     analysis: &Attribution,
     scale: Scale,
@@ -41,7 +41,7 @@ pub(super) fn place(
     (2 * most >= difference.abs() && most > 0).then(|| name.to_owned())
 }
 
-/// Adds up the gaps before the outermost matched calls on a thread, by call name.
+/// Adds up the gaps before the outermost calls on a thread, by call name. Only matched calls are considered.
 fn add_thread<'a>(
     analysis: &'a Attribution,
     side: Side,

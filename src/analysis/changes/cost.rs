@@ -1,5 +1,5 @@
-//! Splits the wall-time difference into the cost of each change and the cost of unchanged code that runs at a
-//! different speed.
+//! Splits the wall-time difference into the cost of each change, and the cost of unchanged code that runs faster or
+//! slower.
 //!
 //! ```text
 //! busy time of rows    ─ with a fact ─────────────▶ its change
@@ -29,27 +29,27 @@ use crate::tree::CallKind;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A Python code change counts as cheap if it costs less than 1/`CHEAP` of the total cost of all changes.
+/// A Python code change counts as cheap if its absolute cost is less than 1/`CHEAP` of the sum of the absolute costs of
+/// all changes.
 const CHEAP: i128 = 200;
 
-/// The costs of each change and of unchanged code, as exact differences in the unit of [`Scale::difference`].
+/// The cost of each change, and the costs of unchanged code. All costs are exact, in the unit of [`Scale::difference`].
 #[derive(Debug, Default)]
 pub(super) struct Costs {
-    /// For each change, the difference in busy time and the difference in idle time that it causes.
+    /// For each change, its cost in busy time and its cost in idle time.
     pub(super) of_drafts: BTreeMap<usize, (i128, i128)>,
     /// The positions of the rows that belong to each change.
     pub(super) rows: BTreeMap<usize, Vec<usize>>,
-    /// Difference in the busy time of kernels at matched calls with the same arguments and kernels.
+    /// Difference in the busy time of matched calls that have the same arguments and run the same kernels.
     pub(super) kernel_speed: i128,
-    /// Total time, over the compared steps, of the kernels that contribute to `kernel_speed`.
+    /// Total busy time, over the compared steps, of the calls that contribute to `kernel_speed`.
     pub(super) same_kernels: PerSide<Nanos>,
-    /// Difference in idle time at matched calls. Includes all launch latency, queueing delay,
-    /// synchronization and final wait, and the part of the host gaps that is explained by the calls' host
-    /// time.
+    /// Difference in idle time at matched calls: all launch latency, queueing delay, synchronization and final wait,
+    /// and the part of the host gaps that is explained by differences in the calls' host time.
     pub(super) host_speed: i128,
-    /// For each thread, the difference in the host gaps between recorded calls.
+    /// For each thread, the difference in the idle time during which the host is between recorded calls.
     pub(super) between_calls: BTreeMap<MergedId, i128>,
-    /// Difference in the host gaps at matched calls, excluding the part that is explained by the calls'
+    /// Difference in the host gaps at matched calls, without the part that is explained by differences in the calls'
     /// host time.
     pub(super) overlap: i128,
     /// Difference in the time that cannot be attributed to a call.
@@ -104,8 +104,8 @@ impl Costs {
             .filter(|&at| drafts.resolve(at) == at && CHEAP * cost(&at) < all)
             .collect();
         cheap.order_by_key(|at| (Reverse(cost(at)), *at));
-        // If software versions differ, all cheap changes are combined with the environment change, because
-        // different versions of Python or a library call different functions.
+        // If the software versions differ, all cheap changes are combined with the environment change, because
+        // different versions of Python or of a library call different functions.
         let environment = drafts.find(ChangeKind::Environment).first().copied();
         let Some((first, others)) = environment
             .map(|first| (first, cheap.as_slice()))
@@ -160,13 +160,13 @@ impl Costs {
     }
 }
 
-/// Whether the owner of idle time is a thread. A thread is the owner if no call was running.
+/// Whether idle time is attributed to a thread instead of a call, which means that no call was running.
 fn is_thread(analysis: &Attribution, owner: MergedId) -> bool {
     let (side, call) = either(analysis, owner);
     analysis.tree(side).kind(call) == CallKind::Thread
 }
 
-/// The part of a difference that another difference explains; 0 if their signs differ.
+/// The part of `difference` that `by` explains: the one with the smaller absolute value, or 0 if their signs differ.
 fn common(difference: i128, by: i128) -> i128 {
     if difference.signum() == by.signum() {
         difference.signum() * difference.abs().min(by.abs())

@@ -1,4 +1,4 @@
-//! Groups facts and calls into drafts, which later become changes.
+//! Groups facts and calls into drafts. Each draft later becomes a change or is folded into one.
 
 use super::kind::ChangeKind;
 use super::place::{Position, either};
@@ -17,23 +17,22 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) kind: ChangeKind,
-    /// String that distinguishes the change from other changes of the same kind.
+    /// A string that distinguishes the draft from other drafts of the same kind.
     pub(super) subject: String,
     /// The calls that changed: matched ops whose arguments or kernels differ, and the outermost
     /// unmatched calls.
     pub(super) nodes: Vec<MergedId>,
-    /// The calls of the changes that were folded into this change as its consequences.
+    /// The calls of other drafts that were folded into this draft as consequences.
     pub(super) consequences: Vec<MergedId>,
-    /// For each side, the names that the sentence about the change mentions, with counts.
+    /// Names that the sentence about the change mentions, with their counts, for each side.
     pub(super) names: PerSide<BTreeMap<String, u64>>,
-    /// Functions whose calls were added or removed.
+    /// Functions that contain the added or removed calls, with counts, for each side.
     pub(super) functions: PerSide<BTreeMap<String, u64>>,
-    /// Pairs of a baseline value and a candidate value, with counts.
+    /// Values that changed, as pairs of a baseline value and a candidate value, with counts.
     pub(super) pairs: BTreeMap<(String, String), u64>,
     /// Position in the program where the change first occurs.
     pub(super) position: Position,
-    /// Number of changes in Python code at other positions that were combined with this change because they
-    /// cost little.
+    /// Number of cheap changes in Python code at other positions that were combined with this change.
     pub(super) other_positions: u64,
     /// Whether the change includes calls in the forward pass.
     pub(super) has_forward: bool,
@@ -66,7 +65,7 @@ impl Draft {
     }
 }
 
-/// All drafts. For each changed call, also the draft to which the call was added.
+/// All drafts, and the draft to which each changed call was added.
 pub(super) struct Drafts<'a> {
     pub(super) analysis: &'a Attribution,
     pub(super) comparability: &'a Comparability,
@@ -76,7 +75,7 @@ pub(super) struct Drafts<'a> {
     of_root: Vec<u32>,
     /// For each matched op that changed, the draft to which it was added; indexed by merged node.
     of_site: Vec<u32>,
-    /// The forward op of each outermost backward op.
+    /// For each outermost op of the backward pass, the op of the forward pass to which it belongs.
     forward: PerSide<FxHashMap<CallId, CallId>>,
 }
 
@@ -120,8 +119,8 @@ impl<'a> Drafts<'a> {
         at
     }
 
-    /// The forward op of the backward op at or above `node`. If `node` is not in the backward pass, the
-    /// forward op of the first backward op below `node`.
+    /// Finds the backward op at or above `node` or, if `node` is not in the backward pass, the first backward op below
+    /// `node`. Returns the forward op that belongs to it.
     pub(super) fn forward_of(&self, node: MergedId) -> Option<MergedId> {
         let found = autograd_node(self.analysis, node);
         let (side, backward) = found.unwrap_or_else(|| either(self.analysis, node));
@@ -141,8 +140,8 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// The draft of the nearest enclosing op that is unmatched or changed. Differences inside a changed op
-    /// are consequences of the op's change.
+    /// The draft of the nearest enclosing op that is unmatched or changed. Differences inside such an op are
+    /// consequences of the op's change.
     pub(super) fn covering(&self, node: MergedId) -> Option<usize> {
         let merged = self.analysis.diff().merged();
         let mut above = merged.parent(node);
@@ -174,8 +173,8 @@ impl<'a> Drafts<'a> {
         self.list[at].nodes.push(node);
     }
 
-    /// Adds a matched op to a draft. If the op is added to several drafts, it is a call site of each draft,
-    /// but its cost is attributed only to the first draft.
+    /// Adds a matched op to a draft. An op that is added to several drafts is a call site of each of them, but its cost
+    /// is attributed only to the first.
     pub(super) fn add_site(&mut self, at: usize, node: MergedId) {
         let of_site = &mut self.of_site[node.index()];
         if *of_site == NONE {
@@ -186,9 +185,8 @@ impl<'a> Drafts<'a> {
         self.list[at].nodes.push(node);
     }
 
-    /// The draft of the innermost module that encloses a node, if this module is unmatched and has no
-    /// submodules. All calls in an unmatched module are part of the module's change, even if some frames in
-    /// the module are matched.
+    /// The draft that contains the innermost module around a node, if this module is unmatched and has no submodules.
+    /// All calls in such a module belong to the module's change, even if some frames in the module are matched.
     pub(super) fn unmatched_module(&self, node: MergedId) -> Option<usize> {
         let merged = self.analysis.diff().merged();
         let (side, call) = either(self.analysis, node);
@@ -202,7 +200,7 @@ impl<'a> Drafts<'a> {
         (draft != NONE && merged.node(module).calls().all(is_leaf)).then_some(draft as usize)
     }
 
-    /// The draft of the nearest unmatched call at or above a node.
+    /// The draft that contains the unmatched call at or above a node.
     pub(super) fn of_calls(&self, node: MergedId) -> Option<usize> {
         let merged = self.analysis.diff().merged();
         let mut at = Some(node);
@@ -224,15 +222,15 @@ impl<'a> Drafts<'a> {
         None
     }
 
-    /// The graph change, if the node is a matched call that only one side replays from a graph.
+    /// If the node is a matched call that only one side replays from a graph, the draft of the graph change.
     pub(super) fn replayed_by(&self, node: MergedId) -> Option<usize> {
         let diff = self.analysis.diff();
         let is_replayed = diff.is_captured_on_one_side(diff.merged().node(node));
         is_replayed.then(|| self.find(ChangeKind::Graphs).first().copied()).flatten()
     }
 
-    /// The optimizer change, if the node is a matched call in the optimizer. Matched calls in an optimizer
-    /// may do different amounts of work: one call may update a single tensor, and its counterpart several
+    /// If the node is a matched call in the optimizer, the draft of the optimizer change. Matched calls in an optimizer
+    /// may do different amounts of work: one call may update a single tensor, while its counterpart updates several
     /// tensors.
     pub(super) fn optimizer_of(&self, node: MergedId) -> Option<usize> {
         let optimizer = self.find(ChangeKind::Optimizer).first().copied()?;
@@ -266,7 +264,7 @@ impl<'a> Drafts<'a> {
         self.fold(part, whole);
     }
 
-    /// Merges a draft into another draft, which then mentions the names from both.
+    /// Merges a draft into another draft, including the names that its sentence mentions.
     pub(super) fn merge_named(&mut self, part: usize, whole: usize) {
         let Draft { names, functions, has_forward, has_backward, .. } = &self.list[part];
         let (names, functions) = (names.clone(), functions.clone());
@@ -285,7 +283,7 @@ impl<'a> Drafts<'a> {
         self.merge(part, whole);
     }
 
-    /// Follows the causes of a draft to the draft without a cause, which may be the draft itself.
+    /// Returns the draft into which a draft was finally folded, or the draft itself if it was not folded.
     pub(super) fn resolve(&self, mut at: usize) -> usize {
         while let Some(cause) = self.list[at].cause {
             at = cause;

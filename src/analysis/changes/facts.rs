@@ -16,24 +16,25 @@ use crate::tree::{CallId, CallKind};
 pub(super) struct Facts {
     /// Matched ops whose arguments differ between the sides.
     pub(super) arguments: Vec<(MergedId, Vec<Argument>)>,
-    /// Whether there is anything to compare, that is, an op in a compared step or a row with GPU events.
+    /// Whether there is anything to compare: an op in a compared step, or an attribution row.
     pub(super) has_work: bool,
-    /// Whether both sides recorded the arguments of a matched op.
+    /// Whether the arguments of at least one matched op were recorded on both sides.
     pub(super) has_arguments: bool,
-    /// Number of ops in compared steps. `matched_ops` counts the ops that have a counterpart or were replaced
-    /// by a region.
+    /// Number of ops in the compared steps of both sides. `matched_ops` is the number of these ops that have a
+    /// counterpart or were replaced by a region.
     ops: u64,
     matched_ops: u64,
-    /// GPU time in compared steps on both sides, in ns. `firm_time` is the part in firmly matched calls.
+    /// GPU time in the compared steps of both sides, in ns. `firm_time` is the part of this time that belongs to firmly
+    /// matched calls.
     gpu_time: i64,
     firm_time: i64,
-    /// Matched ops that have different positions on the two sides. The position is counted among the calls of
-    /// the enclosing op or module.
+    /// Matched ops that were moved: their position among the calls of the enclosing op or module differs between the
+    /// sides.
     pub(super) moved: Vec<MergedId>,
-    /// The outermost calls that have no counterpart with the same name. Compiled regions and graphs that
-    /// replaced calls are not included.
+    /// The outermost calls that have no counterpart with the same name, except compiled regions and graphs that
+    /// replaced calls.
     pub(super) calls: Vec<MergedId>,
-    /// Positions of the rows for matched calls whose kernels differ between the sides.
+    /// Positions of the attribution rows of matched calls that run different kernels on the two sides.
     pub(super) kernels: Vec<usize>,
 }
 
@@ -102,7 +103,7 @@ impl Facts {
         }
     }
 
-    /// Share of the GPU time in firmly matched calls; `None` if there is no GPU time.
+    /// Share of the GPU time that belongs to firmly matched calls; `None` if there is no GPU time.
     pub(super) fn firm_share(&self) -> Option<f64> {
         (self.gpu_time > 0).then(|| self.firm_time as f64 / self.gpu_time as f64)
     }
@@ -114,7 +115,7 @@ impl Facts {
 }
 
 impl Attribution {
-    /// Whether a call is in a compared step. All calls are compared if the windows are compared as a whole.
+    /// Whether a call is in a compared step. If the windows are compared as a whole, this is true for all calls.
     #[inline]
     #[doc(hidden)]
     pub fn is_compared(&self, side: Side, call: CallId) -> bool {
@@ -154,7 +155,8 @@ fn other_arguments(
     Argument::ALL.into_iter().filter(|&which| differs(which)).collect()
 }
 
-/// The outermost calls that differ, in compared steps and outside of regions.
+/// The outermost calls that have no counterpart with the same name. Only calls in compared steps and outside of regions
+/// are returned.
 fn roots(analysis: &Attribution) -> Vec<MergedId> {
     let merged = analysis.diff().merged();
     let mut differs = vec![false; merged.len()];
@@ -162,7 +164,7 @@ fn roots(analysis: &Attribution) -> Vec<MergedId> {
     for (id, node) in merged.nodes() {
         let is_inside = merged.parent(id).is_some_and(|above| differs[above.index()]);
         differs[id.index()] = match node {
-            // An unmatched call includes all unmatched calls below it.
+            // An unmatched call below a differing call belongs to that call.
             MergedNode::Only(..) if is_inside => true,
             MergedNode::Only(..) | MergedNode::Both(..) => {
                 analysis.diff().is_difference(node) && !is_same_function(analysis, node)
@@ -175,8 +177,8 @@ fn roots(analysis: &Attribution) -> Vec<MergedId> {
     roots
 }
 
-/// Whether a node consists of two matched frames of the same function. The names of the two files must be
-/// equal, but the folders may differ.
+/// Whether a node consists of two matched frames of the same function in files with the same name. The folders of the
+/// files may differ.
 fn is_same_function(analysis: &Attribution, node: MergedNode) -> bool {
     let MergedNode::Both(a, b) = node else { return false };
     let name = |side: Side, call| {
@@ -187,9 +189,8 @@ fn is_same_function(analysis: &Attribution, node: MergedNode) -> bool {
         && name(Side::Baseline, a) == name(Side::Candidate, b)
 }
 
-/// Whether every call of a node meets three conditions: it is in a compared step, it is outside of regions,
-/// and it is an op, a frame, or a launch outside of ops. Launches inside an op are not compared as calls;
-/// their kernels are compared instead.
+/// Whether all calls of a node are in compared steps and outside of regions, and are ops, frames, or unmatched runtime
+/// calls outside of ops. Runtime calls inside an op are not compared as calls; the op's kernels are compared instead.
 fn is_claimed_by_calls(analysis: &Attribution, node: MergedNode) -> bool {
     node.calls().all(|(side, call)| {
         let tree = analysis.tree(side);
@@ -205,14 +206,15 @@ fn is_claimed_by_calls(analysis: &Attribution, node: MergedNode) -> bool {
     })
 }
 
-/// Whether a row has calls on both sides that run kernels with different names or a different number of
+/// Whether a row has a call on both sides, and these calls run kernels with different names or a different number of
 /// kernels.
 fn runs_other_kernels(analysis: &Attribution, row: &Row, texts: &mut SharedTexts<'_>) -> bool {
     let is_on_both = row.calls.baseline.is_some() && row.calls.candidate.is_some();
     if !is_on_both || row.kind == RowKind::Replaced || is_of_other_steps(analysis, row) {
         return false;
     }
-    // A captured memset may be replayed under a different name or as a kernel, so memsets are ignored.
+    // If a call is captured in a graph, memsets are ignored, because a captured memset may be replayed under a
+    // different name or as a kernel.
     let is_captured = Side::BOTH
         .into_iter()
         .any(|side| row.calls[side].is_some_and(|call| analysis.tree(side).is_captured(call)));

@@ -1,4 +1,4 @@
-//! The kinds of changes, with the settings that usually cause them.
+//! The kinds of changes, and the settings that usually cause a change of each kind.
 
 /// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,14 +26,14 @@ pub enum ChangeKind {
     Layers,
     /// Ops were added, removed or replaced.
     Ops,
-    /// Argument values of ops, or the number of tensors that ops receive, differ between the sides,
-    /// although the sizes and types of the inputs are the same.
+    /// Argument values of ops, or the number of tensors passed to ops, differ between the sides, although the sizes and
+    /// types of the inputs are the same.
     Arguments,
     /// The optimizer or its implementation differs.
     Optimizer,
-    /// The host reads a result from the GPU and waits for it.
+    /// Calls in which the host reads a result from the GPU, and waits for it, were added or removed.
     HostRead,
-    /// The host waits for the GPU without reading a result.
+    /// Calls in which the host waits for the GPU, without reading a result, were added or removed.
     Synchronization,
     /// The data loader runs different code on each side.
     InputPipeline,
@@ -43,14 +43,14 @@ pub enum ChangeKind {
     Python,
     /// The two sides run different kernels for the same op with the same arguments.
     KernelSelection,
-    /// The compared steps request device memory from the driver, or the allocator reserves a different amount
-    /// of memory.
+    /// One side allocates or frees device memory through the driver more often, or its allocator reserves a different
+    /// amount of memory.
     Allocator,
-    /// Live memory grows from step to step.
+    /// Live memory grows from step to step on one side, or grows faster than on the other side.
     Leak,
     /// Peak memory differs.
     Memory,
-    /// The temporary blocks that an op allocates for the same tensors differ between the sides.
+    /// Matched ops allocate temporary blocks of different sizes, although their tensors are the same.
     Workspace,
     /// The GPU work runs on more or fewer streams.
     Streams,
@@ -123,13 +123,14 @@ impl ChangeKind {
         }
     }
 
-    /// Whether changes of this kind are read directly from the trace or inferred from kernel names.
+    /// The certainty of changes of this kind: they are either read directly from the trace or inferred from kernel
+    /// names.
     #[doc(hidden)]
     pub fn certainty(self) -> Certainty {
         if self == ChangeKind::MathMode { Certainty::Likely } else { Certainty::Certain }
     }
 
-    /// The usual cause of changes of this kind; empty if there is no usual cause.
+    /// The setting or code that usually causes changes of this kind; empty if there is no usual cause.
     #[doc(hidden)]
     pub fn usual(self) -> &'static str {
         match self {
@@ -177,7 +178,7 @@ impl ChangeKind {
     }
 }
 
-/// Whether a change is known for certain or inferred.
+/// Whether a change is certain, or inferred and only likely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Certainty {
     /// The change is read from the trace.

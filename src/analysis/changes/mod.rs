@@ -1,4 +1,4 @@
-//! Finds what changed between the programs, and the cost of each change.
+//! Finds the changes between the two programs, and the cost of each change.
 //!
 //! ```text
 //! matched and unmatched calls ──▶ facts without times ──▶ changes: clusters of facts, consequences folded
@@ -8,8 +8,8 @@
 //!                                                                  + time between calls
 //!                                                                  + overlap + unexplained = Δ step
 //! ```
-//! Unlike times, the structure of the calls, their arguments and the kernel names are free of noise, so
-//! changes are found without looking at times.
+//! Changes are found without looking at times, because the structure of the calls, their arguments and the kernel names
+//! are free of noise, unlike times.
 
 mod between;
 mod cost;
@@ -39,7 +39,7 @@ use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 use survey::Modules;
 
-/// What changed, and the cost of each change per step.
+/// The changes between the two programs, and the cost of each change per step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Changes {
     list: Vec<Change>,
@@ -49,7 +49,7 @@ pub struct Changes {
     between_place: Option<String>,
     overlap: Nanos,
     unexplained: Nanos,
-    /// Kernel times at matched calls with the same arguments and kernels.
+    /// Total busy time of matched calls that have the same arguments and run the same kernels.
     same_kernels: PerSide<Nanos>,
     scale: Scale,
     /// The exact sum of all costs, in the unit of `scale`.
@@ -60,8 +60,8 @@ pub struct Changes {
     firm_share: Option<f64>,
 }
 
-/// A program change: all facts of one kind that describe the same difference between the programs, and the
-/// consequences of these facts.
+/// A change in the program. It consists of all facts of one kind that describe the same difference between the
+/// programs, and of their consequences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
@@ -71,25 +71,25 @@ pub struct Change {
     pub certainty: Certainty,
     /// What changed, in one sentence without a full stop.
     pub sentence: String,
-    /// Where the change first occurs: module class and user frame; empty if unknown.
+    /// The module class and the user frame in which the change first occurs; empty if unknown.
     pub place: String,
     /// The merged nodes of the calls that changed: matched ops whose arguments or kernels differ, and the
     /// outermost unmatched calls.
     pub nodes: Vec<MergedId>,
-    /// Positions of the change's rows in [`Attribution::rows`].
+    /// Positions of the attribution rows whose cost belongs to the change, in [`Attribution::rows`].
     pub rows: Vec<usize>,
     /// Cost of the change: candidate − baseline per step.
     pub cost: Nanos,
-    /// The part of the cost that is a difference in busy time.
+    /// The part of the cost that is due to busy time; the rest is due to idle time.
     pub busy: Nanos,
 }
 
 impl Change {
-    /// The usual cause of changes of this kind; empty if there is no usual cause.
+    /// The setting or code that usually causes such a change; empty if there is no usual cause.
     #[doc(hidden)]
     pub fn usual(&self) -> &'static str {
-        // If a recording change has nodes, the recordings contain different layers, which has no typical
-        // cause. All other recording changes come from profiler options.
+        // A recording change with nodes means that the recordings contain different layers, which has no usual cause.
+        // All other recording changes come from profiler options.
         if self.kind == ChangeKind::Recording && !self.nodes.is_empty() {
             ""
         } else {
@@ -109,7 +109,7 @@ pub struct WithoutChange {
     pub cost: Nanos,
 }
 
-/// Removes duplicates, because a change may contain several rows for one op.
+/// Removes duplicate nodes: a node may occur in several rows of a change.
 fn without_repeats<'a>(nodes: impl Iterator<Item = &'a MergedId>) -> Vec<MergedId> {
     let mut known = FxHashSet::default();
     nodes.copied().filter(|&node| known.insert(node)).collect()
@@ -185,19 +185,18 @@ impl Changes {
         }
     }
 
-    /// All changes, the most expensive first.
+    /// All changes, sorted by descending absolute cost.
     pub fn list(&self) -> &[Change] {
         &self.list
     }
 
-    /// Whether every call, argument and kernel is the same on both sides, which means that no program
-    /// change was found. Differences in what the profiler recorded are ignored. The result is false if
-    /// nothing was compared.
+    /// Whether no program change was found: all calls, arguments and kernels are the same on both sides. Differences in
+    /// what the profiler recorded are ignored. The result is false if nothing was compared.
     pub fn is_identical(&self) -> bool {
         self.has_work && self.list.iter().all(|change| change.kind == ChangeKind::Recording)
     }
 
-    /// Whether the compared windows contain an op or a GPU event.
+    /// Whether there is anything to compare: an op in a compared step, or an attribution row.
     pub(crate) fn has_work(&self) -> bool {
         self.has_work
     }
@@ -208,55 +207,54 @@ impl Changes {
         self.has_arguments
     }
 
-    /// Of the ops in compared steps, the share that has a counterpart or was replaced by a region; 1 if there
-    /// are no ops.
+    /// The share of the ops in compared steps that have a counterpart or were replaced by a region; 1 if there are no
+    /// ops.
     pub(crate) fn matched_share(&self) -> f64 {
         self.matched_share
     }
 
-    /// Share of GPU time that belongs to kernels launched by [firmly](crate::diff::Confidence::Firm) matched
-    /// calls, in the compared steps of both traces; `None` if there is no GPU time.
+    /// Share of the GPU time in the compared steps of both traces that belongs to
+    /// [firmly](crate::diff::Confidence::Firm) matched calls; `None` if there is no GPU time.
     #[doc(hidden)]
     pub fn firm_share(&self) -> Option<f64> {
         self.firm_share
     }
 
-    /// Difference in kernel time per step, candidate − baseline, at matched calls with the same arguments and
-    /// kernels.
+    /// Difference per step, candidate − baseline, in the busy time of matched calls that have the same arguments and
+    /// run the same kernels.
     pub(crate) fn kernel_speed(&self) -> Nanos {
         self.kernel_speed
     }
 
-    /// Ratio of the kernel times per step, candidate / baseline, at matched calls with the same arguments and
-    /// kernels; `None` if either time is zero.
+    /// Ratio per step, candidate / baseline, of the busy times of matched calls that have the same arguments and run
+    /// the same kernels; `None` if either time is zero.
     pub(crate) fn kernel_ratio(&self) -> Option<f64> {
         let steps = self.scale.steps.baseline as f64 / self.scale.steps.candidate as f64;
         self.same_kernels.ratio().map(|ratio| ratio * steps)
     }
 
-    /// Difference per step, candidate − baseline, in the time that the device waits for matched host calls
-    /// that became faster or slower.
+    /// Difference per step, candidate − baseline, in the idle time at matched calls that is explained by the host:
+    /// differences in the host time of the calls, launch latency, queueing delay, synchronization and final wait.
     pub(crate) fn host_speed(&self) -> Nanos {
         self.host_speed
     }
 
-    /// Difference per step, candidate − baseline, in the time during which the device waits and the host is
-    /// between recorded calls. During this time, the host may run Python code that was not recorded, sleep,
-    /// or run the profiler itself.
+    /// Difference per step, candidate − baseline, in the time during which the device is idle and the host is between
+    /// recorded calls. The host may then run Python code that was not recorded, sleep, or run the profiler itself.
     #[doc(hidden)]
     pub fn between_calls(&self) -> Nanos {
         self.between_calls
     }
 
-    /// The name of the op whose preceding gaps contain at least half of the difference in
-    /// [`between_calls`](Changes::between_calls); `None` if there is no such op.
+    /// The name of the op before which at least half of the difference in [`between_calls`](Changes::between_calls)
+    /// occurs; `None` if there is no such op.
     #[doc(hidden)]
     pub fn between_calls_before(&self) -> Option<&str> {
         self.between_place.as_deref()
     }
 
-    /// Difference per step, candidate − baseline, in the idle time at matched calls, without the part that
-    /// the calls' host time explains. For example, GPU work may fill gaps on one side only.
+    /// Difference per step, candidate − baseline, in the host gaps at matched calls, without the part that is explained
+    /// by differences in the calls' host time. For example, earlier GPU work may fill a gap on one side only.
     pub fn overlap(&self) -> Nanos {
         self.overlap
     }
@@ -266,7 +264,7 @@ impl Changes {
         self.unexplained
     }
 
-    /// The parts of the step-time difference that are not caused by any change.
+    /// The five parts of the step-time difference that are not caused by any change.
     pub fn without_change(&self) -> [WithoutChange; 5] {
         let part = |name, meaning, cost| WithoutChange { name, meaning, cost };
         [
@@ -294,7 +292,7 @@ impl Changes {
         ]
     }
 
-    /// Sum of all costs, which is the step-time difference, candidate − baseline.
+    /// The sum of all costs. It equals the step-time difference, candidate − baseline.
     pub fn difference(&self) -> Nanos {
         let changes = self.list.iter().map(|change| change.cost);
         changes.chain(self.without_change().map(|part| part.cost)).sum()

@@ -1,4 +1,4 @@
-//! Phrases for the sentences about changes: counts per step, lists of names, values.
+//! Formats phrases that occur in the sentences about changes: counts per step, lists of names, values.
 
 use super::draft::Draft;
 use super::place::either;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// Maximum number of names in a sentence.
 pub(super) const NAMED: usize = 4;
 
-/// A value as Python prints it: `0.1` for `0.10000000000000001`.
+/// Formats a value as Python prints it: `0.1` for `0.10000000000000001`.
 pub(super) fn value(text: &str) -> String {
     match (text.parse::<f64>(), text) {
         (_, "") => "None".to_owned(),
@@ -23,7 +23,7 @@ pub(super) fn value(text: &str) -> String {
     }
 }
 
-/// The most frequent pair of values, parsed as numbers.
+/// The most frequent pair of a baseline value and a candidate value, parsed as numbers.
 pub(super) fn top_counts(draft: &Draft) -> (u64, u64) {
     let (one, two) = top_pair(draft);
     let number = |text: &str| text.parse().unwrap_or_default();
@@ -77,8 +77,8 @@ pub(super) fn short(ratio: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The function that calls the ops, followed by a list of the ops in parentheses: `clip_grad_norm_ (2 ×
-/// aten::mul, …)`.
+/// The function that calls the ops, followed by the ops in parentheses: `clip_grad_norm_ (2 × aten::mul, …)`. If
+/// several functions call the ops, only the list of ops.
 pub(super) fn within(draft: &Draft, side: Side, only: &BTreeMap<String, u64>) -> String {
     let list = list(only, 1);
     let mut functions = draft.functions[side].keys();
@@ -90,8 +90,8 @@ pub(super) fn within(draft: &Draft, side: Side, only: &BTreeMap<String, u64>) ->
     }
 }
 
-/// Returns ` per step`, or an empty string if there is only one step. If the counts are sums over several
-/// steps rather than counts per step, returns `suffix` instead.
+/// Returns `suffix` if it is not empty, which means that the counts are sums over several steps. Otherwise, returns `
+/// per step`, or an empty string if there is only one step.
 pub(super) fn per_step(scale: Scale, suffix: &str) -> String {
     if suffix.is_empty() && scale.steps.baseline.max(scale.steps.candidate) > 1 {
         " per step".to_owned()

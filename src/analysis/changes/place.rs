@@ -1,4 +1,4 @@
-//! Finds where a node of the merged tree is in the user's program.
+//! Finds the position of a merged node in the user's program: the module class and the frame of user code.
 
 use crate::analysis::Attribution;
 use crate::diff::MergedId;
@@ -9,7 +9,7 @@ use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 pub(super) struct Position {
     /// Class of the innermost enclosing module; empty if there is none.
     pub(super) module: String,
-    /// The innermost enclosing frame of user code: `train.py: step`; empty without Python stacks.
+    /// The innermost enclosing frame of user code: `train.py: step`; empty if no Python stacks were recorded.
     pub(super) frame: String,
 }
 
@@ -22,8 +22,7 @@ impl Position {
         Position::of(tree, above)
     }
 
-    /// The position of a node: the innermost module and the innermost user frame at or above the
-    /// node.
+    /// The position of a node: the innermost module and the innermost frame of user code at or above the node.
     pub(super) fn at(analysis: &Attribution, node: MergedId) -> Position {
         let (side, call) = either(analysis, node);
         Position::of(analysis.tree(side), call)
@@ -50,7 +49,7 @@ impl Position {
     }
 }
 
-/// The baseline call of a node, or the candidate call if the baseline has none.
+/// The baseline call of a node or, if the node has none, the candidate call.
 pub(super) fn either(analysis: &Attribution, node: MergedId) -> (Side, CallId) {
     analysis.diff().merged().node(node).calls().next().expect("every node has a call")
 }
@@ -68,8 +67,8 @@ fn user_frame(name: &str) -> Option<String> {
     is_user.then(|| format!("{}: {function}", path.rsplit('/').next().unwrap_or(path)))
 }
 
-/// `torch/nn/utils/clip_grad.py(12): clip_grad_norm_` → `clip_grad_norm_`. Returns `None` for frames that
-/// wrap other functions, for private and built-in functions, and for modules.
+/// `torch/nn/utils/clip_grad.py(12): clip_grad_norm_` → `clip_grad_norm_`. Returns `None` for wrappers of other
+/// functions, private functions, built-in functions and modules.
 pub(super) fn function(name: &str) -> Option<&str> {
     const WRAPPERS: [&str; 6] =
         ["wrapper", "wrapped", "fn", "decorate_context", "inner", "forward"];
@@ -79,7 +78,7 @@ pub(super) fn function(name: &str) -> Option<&str> {
     (path.ends_with(".py") && is_public).then_some(function)
 }
 
-/// Whether a path without a folder is one of the standard library files that profiled programs often use.
+/// Whether a path without a folder is the name of a standard library file that often occurs in traces.
 fn is_standard(path: &str) -> bool {
     const MODULES: [&str; 8] = [
         "contextlib.py",

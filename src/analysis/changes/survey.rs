@@ -1,4 +1,4 @@
-//! Summarizes the outermost ops and modules at or below an unmatched call.
+//! Summarizes an unmatched call: the outermost ops and modules at or below it, and what their names reveal.
 
 use super::place::either;
 use crate::analysis::Attribution;
@@ -10,7 +10,7 @@ use crate::trace::{ByName, Category};
 use crate::tree::{AUTOGRAD_PREFIX, CallId, CallKind, CallTree, ModuleName};
 use std::collections::BTreeMap;
 
-/// Substrings in the names of frames and ops that run compiled code.
+/// Substrings that occur in the names of frames and ops that run compiled code.
 const COMPILED: [&str; 7] = [
     COMPILED_MODULE,
     "_inductor/",
@@ -20,18 +20,17 @@ const COMPILED: [&str; 7] = [
     "TorchDynamo Cache Lookup",
     "Pregraph bytecode",
 ];
-/// Class of the module in which `torch.compile` wraps other modules.
+/// Class of the wrapper module that `torch.compile` creates around a module.
 pub(super) const COMPILED_MODULE: &str = "OptimizedModule";
-/// Substrings in the names of frames and ops that compile code.
+/// Substrings that occur in the names of frames and ops that compile code.
 const COMPILING: [&str; 2] = ["_dynamo/convert_frame.py", "(dynamo_timed)"];
-/// Substrings in the names of frames and ranges that load data.
+/// Substrings that occur in the names of frames and ranges that load data.
 const LOADING: [&str; 2] = ["enumerate(DataLoader)", "torch/utils/data/dataloader.py"];
-/// Substring in the names of frames that run a part of the forward pass again during the backward
-/// pass.
+/// Substring that occurs in the names of frames that run a part of the forward pass again during the backward pass.
 pub(super) const RECOMPUTING: &str = "torch/utils/checkpoint.py";
 
-/// Summary of an unmatched call and the calls below it, excluding nested calls that have a counterpart with
-/// the same name.
+/// Summary of an unmatched call and of the calls below it. Nested calls that have a counterpart with the same name are
+/// excluded, with everything below them.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Survey {
     /// Names of the outermost ops, in call order.
@@ -40,12 +39,12 @@ pub(super) struct Survey {
     pub(super) modules: Vec<String>,
     /// Whether the call launches a captured graph.
     pub(super) launches_graph: bool,
-    /// Number of outermost ops that are nodes of the backward pass.
+    /// Number of the outermost ops that are autograd nodes of the backward pass.
     pub(super) backward: usize,
     pub(super) marks: Marks,
 }
 
-/// What frames and ops do, as far as their names reveal it.
+/// What a call does, as far as the names of its frames and ops reveal it.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Marks {
     /// Whether the call runs compiled code.
@@ -157,20 +156,20 @@ fn is_common(analysis: &Attribution, side: Side, call: CallId) -> bool {
 }
 
 impl Survey {
-    /// Whether all ops, or all ops except one, are nodes of the backward pass. The exception may be the op
-    /// that creates the first gradient.
+    /// Whether all ops, or all but one, are autograd nodes of the backward pass. The remaining op may be the one that
+    /// creates the first gradient.
     pub(super) fn is_backward(&self) -> bool {
         self.backward > 0 && self.ops.len() - self.backward <= 1
     }
 
-    /// The names to show: modules if there are any, otherwise ops.
+    /// The names that describe the call: the classes of its modules or, if it calls no modules, its ops.
     pub(super) fn names(&self) -> &[String] {
         if self.modules.is_empty() { &self.ops } else { &self.modules }
     }
 }
 
-/// Class of the innermost module at or above a call, ignoring the wrapper module of `torch.compile`; empty
-/// if there is none.
+/// Class of the innermost module at or above a call; empty if there is none. The wrapper module of `torch.compile` is
+/// ignored.
 pub(super) fn class_around(tree: &CallTree, call: CallId) -> &str {
     let class = |module: CallId| ModuleName::class_or_name(tree.name(module));
     let mut modules = std::iter::successors(tree.module(call), |&module| {
@@ -179,11 +178,11 @@ pub(super) fn class_around(tree: &CallTree, call: CallId) -> &str {
     modules.find(|&module| class(module) != COMPILED_MODULE).map_or("", class)
 }
 
-/// Number of calls to each module class in the compared steps.
+/// For each module class, the number of calls to its modules in the compared steps.
 pub(super) struct Modules<'a> {
     of_class: BTreeMap<&'a str, PerSide<u64>>,
-    /// Call counts by two classes: the class of the enclosing module (empty for outermost modules), and the
-    /// module's own class.
+    /// The number of calls to each module class, split by the class of the enclosing module. The key is the class of
+    /// the enclosing module (empty for outermost modules), followed by the module's own class.
     in_class: BTreeMap<(&'a str, &'a str), PerSide<u64>>,
 }
 
@@ -211,8 +210,8 @@ impl<'a> Modules<'a> {
         self.of_class.get(class).copied().unwrap_or_default()
     }
 
-    /// Compares two numbers of calls to modules of class `class`: the calls inside modules of class `around`,
-    /// and all calls. Returns whether both numbers are nonzero on each side and differ between the sides.
+    /// Whether both sides call modules of class `class`, but a different number of times. Both the number of calls
+    /// inside modules of class `around` and the number of all calls must differ.
     pub(super) fn is_repeated(&self, around: &str, class: &str) -> bool {
         let inside = self.in_class.get(&(around, class)).copied().unwrap_or_default();
         let calls = [inside, self.calls(class)];
@@ -222,8 +221,8 @@ impl<'a> Modules<'a> {
     }
 }
 
-/// For each module class and op, how often modules of this class call the op directly, in the
-/// compared steps.
+/// For each module class and each op, the number of calls to the op in the compared steps for which the innermost
+/// module has this class.
 pub(super) struct OpsOfModules<'a>(BTreeMap<(&'a str, &'a str), PerSide<u64>>);
 
 impl<'a> OpsOfModules<'a> {
@@ -249,7 +248,7 @@ impl<'a> OpsOfModules<'a> {
     }
 }
 
-/// Whether a call is a real op, rather than a range that a user or framework named.
+/// Whether a call is an op, and not a range that a user or a framework named.
 fn is_work(tree: &CallTree, call: CallId) -> bool {
     let event = tree.event(call);
     event.is_some_and(|event| tree.trace().category(event) == Category::CpuOp)
@@ -265,12 +264,12 @@ pub(super) fn is_in_optimizer(analysis: &Attribution, node: MergedId) -> bool {
             .any(|above| is_optimizer_frame(tree.name(above)))
 }
 
-/// Whether a frame is optimizer code rather than a learning rate schedule.
+/// Whether a frame runs optimizer code other than a learning rate schedule.
 pub(super) fn is_optimizer_frame(name: &str) -> bool {
     name.starts_with(OPTIMIZER_FRAME) && !name.contains("lr_scheduler")
 }
 
-/// The backward op at or above a node; `None` outside of the backward pass.
+/// The nearest autograd node of the backward pass at or above a merged node; `None` outside of the backward pass.
 pub(super) fn autograd_node(analysis: &Attribution, node: MergedId) -> Option<(Side, CallId)> {
     let (side, call) = either(analysis, node);
     let tree = analysis.tree(side);

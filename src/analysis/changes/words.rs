@@ -1,4 +1,4 @@
-//! Describes a change in one sentence, without a full stop.
+//! Describes a change in one sentence without a full stop.
 
 use super::draft::{Draft, Switched};
 use super::kind::ChangeKind;
@@ -205,7 +205,7 @@ fn after_space(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(" {words}") }
 }
 
-/// Whether the only change is that one side accumulates more gradients.
+/// Whether all calls in a change accumulate gradients, and only one side has such calls.
 fn counts_gradients(draft: &Draft) -> bool {
     let [one, two] = [&draft.names.baseline, &draft.names.candidate];
     one.is_empty() != two.is_empty()
@@ -401,7 +401,7 @@ fn optimizer(analysis: &Attribution, draft: &Draft, scale: Scale) -> String {
     }
 }
 
-/// How the optimizer updates parameters: fused, foreach, or one tensor at a time.
+/// How the optimizer updates parameters: `fused`, `foreach`, or `one tensor at a time`.
 fn implementation(ops: &BTreeSet<&str>) -> Option<&'static str> {
     let has =
         |start: &str| ops.iter().any(|op| op.starts_with(start) && *op != "aten::_foreach_zero_");

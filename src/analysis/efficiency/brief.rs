@@ -1,5 +1,5 @@
-//! Summarizes the [`TraceEfficiency`] of one trace: the share of the measured time that models cover, and the
-//! ops furthest from their roofline.
+//! Summarizes the [`TraceEfficiency`] of one trace: the share of the measured time that efficiency models cover, and
+//! the ops furthest from their roofline.
 
 use super::roofline::Efficiency;
 use super::trace::{OpEfficiency, TraceEfficiency};
@@ -9,9 +9,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[doc(hidden)]
 pub struct EfficiencyInfo {
-    /// The device whose peak rates were used; `None` if unknown.
+    /// Name of the device whose peak rates were used; `None` if the peak rates are unknown.
     pub peaks_of: Option<String>,
-    /// Share of the measured time that models cover, from 0 to 1; `None` if the trace has no measured time.
+    /// Share of the measured time that efficiency models cover, from 0 to 1; `None` if the trace has no measured time.
     pub coverage: Option<f64>,
     /// Like `coverage`, but only for events whose launch is in the trace.
     pub coverage_of_launched: Option<f64>,
@@ -20,7 +20,7 @@ pub struct EfficiencyInfo {
     pub furthest: Vec<FurthestOp>,
 }
 
-/// An op that is far from its roofline, for one combination of input shapes and types.
+/// An op that is far from its roofline. All figures are totals over the calls with the same input shapes and types.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[doc(hidden)]
 pub struct FurthestOp {
@@ -40,14 +40,14 @@ pub struct FurthestOp {
     pub gflops: Option<f64>,
     /// Minimum number of bytes moved in all calls, in units of 10^6.
     pub mbytes: Option<f64>,
-    /// Achieved rate in 10^12 operations per second.
+    /// Achieved rate in 10^12 floating-point operations per second.
     pub tflops_per_s: Option<f64>,
     /// Achieved rate in 10^12 bytes per second.
     pub tb_per_s: Option<f64>,
     /// What limits the op at the roofline: `compute` or `memory`. If the op took less time than its roofline
     /// allows, the value is `cache_resident_or_model_too_high`, and the rates are `None`.
     pub bound: Option<&'static str>,
-    /// Time at the roofline as a percentage of the measured time; `None` if the percentage exceeds 100.
+    /// The op's time at the roofline as a percentage of its measured time; `None` if the percentage exceeds 100.
     pub roofline_pct: Option<f64>,
 }
 

@@ -1,10 +1,9 @@
-//! Describes the efficiency of both sides in one clause: `163 → 51 TFLOP/s, 5% of peak`.
+//! Describes the achieved rates of both sides in one clause: `163 → 51 TFLOP/s, 5% of peak`.
 
 use super::roofline::{Bound, Efficiency};
 use crate::side::{PerSide, Side};
 
-/// Minimum relative difference for the amount of work to count as changed. Smaller differences are treated
-/// as rounding errors.
+/// Two amounts of work count as equal if their relative difference is at most this much, which may be a rounding error.
 const SAME_WORK: f64 = 0.01;
 
 /// Explains why a rate may exceed the device's peak.
@@ -14,17 +13,17 @@ const ABOVE_PEAK: &str = "data in a cache, or work overestimated";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[doc(hidden)]
 pub enum WorkChange {
-    /// Both sides need the same number of operations and bytes, as far as these numbers are known.
+    /// Both sides need the same number of operations and, as far as known, the same number of bytes.
     Same,
-    /// The candidate needs more operations or more bytes, and neither number is smaller.
+    /// The candidate needs more operations or more bytes, and not less of the other.
     More,
-    /// The candidate needs fewer operations or fewer bytes, and neither number is larger.
+    /// The candidate needs fewer operations or fewer bytes, and not more of the other.
     Less,
-    /// The candidate needs more operations and fewer bytes, or the reverse.
+    /// The candidate needs more operations but fewer bytes, or fewer operations but more bytes.
     Other,
 }
 
-/// Compares the work per step on both sides. Returns `None` if a side has no events, or has events that no
+/// Compares the work per step on both sides. Returns `None` if a side has no events, or has events that no efficiency
 /// model covers. To compare whole windows, pass 1 as the number of steps.
 #[doc(hidden)]
 pub fn work_change(efficiency: &PerSide<Efficiency>, steps: PerSide<u64>) -> Option<WorkChange> {
@@ -56,9 +55,8 @@ fn change(before: f64, after: f64) -> i8 {
     }
 }
 
-/// The rates on both sides, in TFLOP/s for compute-bound work and in TB/s for memory-bound work, and the
-/// candidate's share of the peak if known. Returns `None` if a rate is unknown, or if both rates round to
-/// zero.
+/// Describes the rates on both sides, in TFLOP/s for compute-bound work and in TB/s for memory-bound work, and the
+/// candidate's share of the peak if known. Returns `None` if a rate is unknown, or if both rates round to zero.
 #[doc(hidden)]
 pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
     let compute = match efficiency.candidate.bound().or(efficiency.baseline.bound()) {
@@ -85,8 +83,8 @@ pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
     Some(format!("{} → {} {unit}{share}", short(before), short(after)))
 }
 
-/// Converts the rates to a unit that is 1000 times smaller if one of the rates would round to zero, as often
-/// happens on CPUs.
+/// If one of the rates would round to zero, as often happens on CPUs, converts both rates to a unit that is 1000 times
+/// smaller.
 fn readable(rates: [f64; 2], unit: &'static str) -> ([f64; 2], &'static str) {
     let rounds_to_zero = |rate: &f64| short(*rate) == "0.00";
     match (rates.iter().any(rounds_to_zero), unit) {
@@ -96,8 +94,8 @@ fn readable(rates: [f64; 2], unit: &'static str) -> ([f64; 2], &'static str) {
     }
 }
 
-/// The clause used if a side's rate exceeds the peak: `2.1 TB/s → above peak (data in a cache, or work
-/// overestimated)`.
+/// Returns the clause for rates of which at least one exceeds the device's peak: `2.1 TB/s → above peak (data in a
+/// cache, or work overestimated)`.
 fn above_peak(
     efficiency: &PerSide<Efficiency>,
     rate: fn(&Efficiency) -> Option<f64>,

@@ -1,10 +1,10 @@
-//! Computes how many bytes a communication kernel sends over the links between devices to transfer its
-//! message.
+//! Computes the size of a communication kernel's message, and how many bytes each rank must send over its links to
+//! transfer the message.
 //!
-//! Bandwidths are defined as in communication benchmarks. *Algorithm* bandwidth is the size of the whole
-//! message divided by the time. *Bus* bandwidth is the algorithm bandwidth multiplied by the minimum number
-//! of bytes that each rank must send per byte of the message. Bus bandwidth can therefore be compared with
-//! the speed of a link for any number of ranks. Source: nccl-tests, PERFORMANCE.md.
+//! Bandwidths are defined as in communication benchmarks. *Algorithm* bandwidth is the size of the whole message
+//! divided by the time. *Bus* bandwidth is the algorithm bandwidth multiplied by the minimum number of bytes that each
+//! rank must send per byte of the message. For any number of ranks, the bus bandwidth can therefore be compared with
+//! the speed of a link. Source: nccl-tests, PERFORMANCE.md.
 //!
 //! ```text
 //! all_reduce                             2 · (n − 1) / n     size: the input
@@ -16,18 +16,17 @@
 use super::dtype::Dtype;
 use crate::trace::{EventId, Trace};
 
-/// The size of a collective's message, and the number of bytes that each rank sends per byte of the
-/// message.
+/// The size of a collective's message, and the number of bytes that each rank must send to transfer the message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Transfer {
     /// Size of the whole message, in bytes.
     pub(super) message: f64,
-    /// Minimum number of bytes that each rank sends per byte of the message.
+    /// Minimum number of bytes that each rank must send per byte of the message.
     pub(super) factor: f64,
 }
 
-/// The message of a communication kernel, and how many bytes each rank sends for the message;
-/// `None` if the message was not recorded.
+/// The transfer that a communication kernel makes; `None` if its message, or a number of ranks that is needed, was not
+/// recorded.
 pub(super) fn transfer(trace: &Trace, event: EventId) -> Option<Transfer> {
     let message = trace.messages().get(event)?;
     let dtype = Dtype::of_message(trace.text(message.dtype))?;
@@ -37,8 +36,8 @@ pub(super) fn transfer(trace: &Trace, event: EventId) -> Option<Transfer> {
     Some(Transfer { message: size, factor: factor(name, message.ranks)? })
 }
 
-/// Minimum number of bytes that each rank sends per byte of a collective's message. `None` if the result
-/// depends on the number of ranks, but the number of ranks was not recorded.
+/// Minimum number of bytes that each rank must send per byte of a collective's message. `None` if this number depends
+/// on the number of ranks, which was not recorded.
 fn factor(name: &str, ranks: u64) -> Option<f64> {
     let plain: String = name.chars().filter(|c| c.is_alphabetic()).collect();
     let plain = plain.to_ascii_lowercase();

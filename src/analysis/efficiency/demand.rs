@@ -1,4 +1,4 @@
-//! The minimum work of an op (its *demand*), and helpers that the formulas share.
+//! Defines the minimum work of an op, which is its *demand*, and helpers that several formulas use.
 
 use super::dtype::{Dtype, Precision};
 use super::inputs::{Inputs, Tensor};
@@ -19,12 +19,12 @@ pub enum Unit {
 pub struct Demand {
     /// Floating-point operations; a multiply-add counts as two.
     pub flops: f64,
-    /// Bytes that must be moved if each input is read once and each output is written once; `None` if a type
-    /// is unknown.
+    /// Number of bytes that must be moved to read each input once and write each output once; `None` if a type is
+    /// unknown.
     pub bytes: Option<f64>,
     /// The kind of hardware unit that runs the op.
     pub unit: Unit,
-    /// The precision of the operands; `None` if the type is unknown or has no peak.
+    /// The precision of the operands; `None` if their type is unknown or has no published peak rate.
     pub precision: Option<Precision>,
 }
 
@@ -33,7 +33,7 @@ impl Demand {
         Demand { flops, bytes, unit: Unit::Matrix, precision: dtype.and_then(|d| d.precision) }
     }
 
-    /// Work on vector units, which compute in 32 bits even if the type is narrower.
+    /// Creates a demand for vector units. These units compute in 32 bits even if the type is narrower.
     pub(super) fn vector(flops: f64, bytes: Option<f64>, dtype: Option<Dtype>) -> Demand {
         let wide = dtype.is_some_and(|dtype| dtype.precision == Some(Precision::Fp64));
         let precision = if wide { Precision::Fp64 } else { Precision::Fp32 };
@@ -46,12 +46,13 @@ pub(super) fn sum(parts: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
     parts.into_iter().sum()
 }
 
-/// Bytes read from the tensors of an argument; 0 if the argument contains no tensors.
+/// Number of bytes moved to read all tensors of an argument once; 0 if the argument contains no tensors.
 pub(super) fn read(inputs: &Inputs, at: usize) -> Option<f64> {
     sum(inputs.tensors(at).unwrap_or_default().iter().map(Tensor::read))
 }
 
-/// Bytes written to the tensors of an argument, or to new tensors with the same shapes and types.
+/// Number of bytes moved to write all tensors of an argument once, or to write new tensors with the same shapes and
+/// types.
 pub(super) fn written(inputs: &Inputs, at: usize) -> Option<f64> {
     sum(inputs.tensors(at).unwrap_or_default().iter().map(Tensor::written))
 }

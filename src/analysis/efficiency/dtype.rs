@@ -1,4 +1,4 @@
-//! Parses the name of a type, from a trace or a kernel name, into an element size and a precision.
+//! Determines the element size and the precision of a type from its name in a trace or in a kernel name.
 
 /// A number format for which devices publish separate peak rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -8,13 +8,13 @@ pub enum Precision {
     Fp64,
     /// 32-bit floating point.
     Fp32,
-    /// 32-bit floating point whose products are computed with a 10-bit mantissa.
+    /// 32-bit floating point, but products are computed with a 10-bit mantissa.
     Tf32,
     /// IEEE half precision.
     Fp16,
     /// Brain floating point (bfloat16).
     Bf16,
-    /// 8-bit floating point, with any split into exponent and mantissa.
+    /// 8-bit floating point with any number of exponent and mantissa bits.
     Fp8,
     /// 4-bit floating point.
     Fp4,
@@ -50,7 +50,7 @@ impl Precision {
     }
 }
 
-/// The class of an element type, in the order of PyTorch's type promotion.
+/// The class of an element type. In PyTorch's type promotion, a later class takes precedence over an earlier class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Class {
     Bool,
@@ -64,7 +64,7 @@ pub(super) struct Dtype {
     pub(super) class: Class,
     /// Size of a stored element in bytes.
     pub(super) bytes: u8,
-    /// Precision for looking up peak rates; `None` for types that have no peak rate on any unit.
+    /// Precision under which peak rates are looked up; `None` for types without a published peak rate.
     pub(super) precision: Option<Precision>,
     /// Number of values in a stored element: 2 if two 4-bit values share a byte.
     pub(super) values: u8,
@@ -79,7 +79,7 @@ impl Dtype {
         Dtype { class, bytes, precision, values: 1 }
     }
 
-    /// Parses a type from `Input type`; returns `None` for scalars, lists and unknown types.
+    /// Parses a type name from `Input type`; returns `None` for scalars, lists and unknown types.
     pub(super) fn parse(name: &str) -> Option<Dtype> {
         use Class::{Bool, Complex, Float, Integer};
         let name = name.strip_prefix("c10::").unwrap_or(name);
@@ -105,8 +105,8 @@ impl Dtype {
         Some(Dtype::new(class, bytes, precision))
     }
 
-    /// The type with the given PyTorch scalar type number, which traces record for a `dtype` in `Concrete
-    /// Inputs`.
+    /// The type with the given scalar type number in PyTorch. Traces record this number in `Concrete Inputs` for an
+    /// argument `dtype`.
     pub(super) fn of_number(number: i64) -> Option<Dtype> {
         let name = match number {
             0 => "unsigned char",
@@ -125,7 +125,7 @@ impl Dtype {
         Dtype::parse(name)
     }
 
-    /// Parses a type recorded by a communication library: `Float`, `BFloat16`, `Long`, …
+    /// Parses a type name that a communication library recorded: `Float`, `BFloat16`, `Long`, …
     pub(super) fn of_message(name: &str) -> Option<Dtype> {
         match name {
             "Float" => Dtype::parse("float"),
@@ -140,8 +140,8 @@ impl Dtype {
         }
     }
 
-    /// The first type in a kernel's template arguments. In PyTorch kernels that process lists of tensors,
-    /// the first type is the element type: `CatArrayBatchedCopy<OpaqueType<2u>, unsigned int, …>`.
+    /// The first type in the template arguments of a kernel name. In PyTorch kernels that process lists of tensors,
+    /// this is the element type: `CatArrayBatchedCopy<OpaqueType<2u>, unsigned int, …>`.
     pub(super) fn of_kernel(name: &str) -> Option<Dtype> {
         const NAMES: [&str; 9] = [
             "c10::BFloat16",
@@ -169,7 +169,7 @@ impl Dtype {
 
 const FP4: Dtype = Dtype::new(Class::Float, 1, Some(Precision::Fp4));
 
-/// Position at which `name` occurs as a complete template argument.
+/// First position at which `name` occurs after `before` as a complete template argument.
 fn first(arguments: &str, before: &str, name: &str) -> Option<usize> {
     let ends = |at: usize| arguments[at..].starts_with([',', '>']);
     arguments

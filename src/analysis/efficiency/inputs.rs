@@ -6,8 +6,8 @@
 //! Concrete Inputs  ["", "", "", "-1"]
 //!                  tensor    list        0-dim      value
 //! ```
-//! If a value is unreadable (such as a symbolic size, or a list instead of a number), only the argument that
-//! contains the value is unknown. An efficiency model that needs an unreadable argument returns nothing.
+//! If an argument contains an unreadable value, such as a symbolic size or a list instead of a number, only this
+//! argument is unknown. An efficiency model that needs an unknown argument returns nothing.
 
 use super::dtype::Dtype;
 use serde_json::Value;
@@ -22,14 +22,14 @@ pub(super) struct Tensor {
 }
 
 impl Tensor {
-    /// Number of elements; a float, because the product of the sizes may exceed 64 bits.
+    /// Number of elements. The result is a float, because the product of the sizes may exceed 64 bits.
     pub(super) fn elements(&self) -> f64 {
         product(&self.dims)
     }
 
-    /// Number of distinct tensor elements in memory. A broadcast dimension (stride 0) counts as one
-    /// element. Overlapping windows share elements, so the result is at most the number of elements that the
-    /// windows span in memory.
+    /// Number of distinct elements in memory. A broadcast dimension (stride 0) counts as a single element. If parts of
+    /// the tensor overlap, as in a sliding window, the result is at most the number of elements that the tensor spans
+    /// in memory.
     pub(super) fn distinct(&self) -> f64 {
         let Some(strides) = &self.strides else { return self.elements() };
         let pairs = || self.dims.iter().zip(strides);
@@ -40,17 +40,17 @@ impl Tensor {
         if self.elements() == 0.0 { 0.0 } else { moved.min(span + 1.0) }
     }
 
-    /// Number of bytes moved if the tensor is read once; `None` if the type is unknown.
+    /// Number of bytes moved to read the tensor once; `None` if the type is unknown.
     pub(super) fn read(&self) -> Option<f64> {
         Some(self.distinct() * f64::from(self.dtype?.bytes))
     }
 
-    /// Number of bytes moved if all elements of the tensor are written once; `None` if the type is unknown.
+    /// Number of bytes moved to write all elements of the tensor once; `None` if the type is unknown.
     pub(super) fn written(&self) -> Option<f64> {
         Some(self.elements() * f64::from(self.dtype?.bytes))
     }
 
-    /// A copy of the tensor that has the type `dtype` if the tensor's own type is unknown.
+    /// A copy of the tensor. If the type of the tensor is unknown, the copy has the type `dtype`.
     pub(super) fn or_dtype(&self, dtype: Option<Dtype>) -> Tensor {
         Tensor { dtype: self.dtype.or(dtype), ..self.clone() }
     }
@@ -77,8 +77,8 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    /// Parses the four strings of an argument record, each of which is a JSON list or empty. Returns `None`
-    /// if no shapes were recorded.
+    /// Parses the four strings that a trace records about the arguments of an op. Each string is a JSON list or empty.
+    /// Returns `None` if no shapes were recorded.
     pub(super) fn parse(dims: &str, types: &str, strides: &str, concrete: &str) -> Option<Inputs> {
         let dims = json_list(dims).filter(|dims| !dims.is_empty())?;
         let types = json_list(types).unwrap_or_default();
@@ -117,7 +117,7 @@ impl Inputs {
         0..self.list.len()
     }
 
-    /// The recorded value of an argument; empty if none was recorded.
+    /// The recorded value of an argument; empty if no value was recorded.
     pub(super) fn concrete(&self, at: usize) -> &str {
         self.concrete.get(at).map_or("", String::as_str)
     }
@@ -130,7 +130,7 @@ impl Inputs {
         numbers.filter(|_| !self.concrete(at).is_empty())
     }
 
-    /// Whether any scalar values were recorded; traces from before 2023 have none.
+    /// Whether scalar values were recorded, which is not the case in traces from before 2023.
     pub(super) fn has_values(&self) -> bool {
         !self.concrete.is_empty()
     }
@@ -139,8 +139,8 @@ impl Inputs {
         self.concrete(at).parse().ok()
     }
 
-    /// The flag at an argument position. An argument that is a number, such as `custom_mask_type`,
-    /// is treated as a flag, which is set unless the number is 0.
+    /// The value of the flag at an argument position. A number, such as `custom_mask_type`, counts as a flag that is
+    /// set unless the number is 0.
     pub(super) fn flag(&self, at: usize) -> Option<bool> {
         match self.concrete(at) {
             "True" | "true" => Some(true),
@@ -174,8 +174,8 @@ fn input(dims: &Value, dtype: Option<&Value>, strides: Option<&Value>) -> Input 
             .map(|(item, dims)| tensor(dims, at(dtype, item).as_ref(), at(strides, item).as_ref()));
         return tensors.collect::<Option<Vec<Tensor>>>().map_or(Input::Unknown, Input::List);
     }
-    // For a tensor type, an empty list stands for a tensor without dimensions. For any other type, an empty
-    // list stands for a scalar or for a list of tensors that was not recorded.
+    // If the type is a tensor type, an empty list of sizes means a tensor without dimensions. Otherwise, it means a
+    // scalar, or a list of tensors that was not recorded.
     if list.is_empty() && Dtype::parse(name).is_none() {
         return if name == "TensorList" { Input::Unknown } else { Input::Value };
     }

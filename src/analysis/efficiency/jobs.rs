@@ -1,8 +1,8 @@
-//! Assigns each measured event to a job, which is the op that the event does work for.
+//! Assigns each measured event to a job, which is usually the op for which the event does work.
 //!
-//! The job is the nearest modeled op above the event: an op whose work a model can compute from the op's
-//! arguments. An op is not a job if a nested op does the op's work. For example, there are models for both
-//! `aten::linear` and the nested `aten::addmm`, but the matrix product must be counted only once.
+//! The job of an event is the nearest modeled op above the event, which is an op whose work can be computed from its
+//! arguments. An op is not a job if a nested op does its work. For example, both `aten::linear` and the nested
+//! `aten::addmm` have a model, but the matrix product must be counted only once.
 //!
 //! ```text
 //! aten::linear      a product                 counted below
@@ -12,9 +12,9 @@
 //!     └── aten::copy_                         a separate job: not part of a product
 //!         └── kernel
 //! ```
-//! A copy, memset or communication kernel without a modeled op above it is a job of its own, with the
-//! recorded number of bytes. Ops are found with [`CallTree::ancestors`]. If a graph replays a kernel, the
-//! kernel's ancestors include the ops captured in the graph.
+//! A copy, memset or communication kernel without a modeled op above it is a job of its own, with the recorded number
+//! of bytes. Ops are found with [`CallTree::ancestors`]. If a kernel is replayed from a graph, its ancestors include
+//! the ops that were captured in the graph.
 
 use super::collectives::{self, Transfer};
 use super::demand::{Demand, Unit};
@@ -28,22 +28,22 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 const NONE: u32 = u32::MAX;
 
-/// The memory or link that carries a job's bytes.
+/// The memory or link through which the bytes of a job move.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Path {
     /// The bytes move through the memory of the device.
     Memory,
     /// The bytes move over the link to the host. The peak rate of this link is unknown.
     Host,
-    /// The bytes move over the links to other devices. The value is the number of bytes that each rank sends
-    /// per byte of the message.
+    /// The bytes move over the links to other devices. The value is the minimum number of bytes that each rank must
+    /// send per byte of the message.
     Network(f64),
 }
 
-/// The minimum work of one op, and the time taken by its events.
+/// The minimum work of an op or of a single event, and the time of the events that do this work.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Job {
-    /// The op that the events do work for; the event itself if no op has a model.
+    /// The op for which the events do work, or the event itself if there is no modeled op.
     pub(super) call: CallId,
     pub(super) demand: Demand,
     pub(super) path: Path,
@@ -56,7 +56,7 @@ pub(super) struct Job {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Jobs {
     jobs: Vec<Job>,
-    /// Job number of each event, indexed by slot.
+    /// Position of each event's job in `jobs`, indexed by the event's slot.
     of_slot: Vec<u32>,
 }
 
@@ -93,7 +93,7 @@ impl Jobs {
         }
     }
 
-    /// The job of the measured event in a slot.
+    /// The job of the measured event with the given slot.
     pub(super) fn at(&self, slot: usize) -> Option<&Job> {
         self.jobs.get(self.of_slot[slot] as usize)
     }
@@ -102,14 +102,14 @@ impl Jobs {
         self.jobs.len()
     }
 
-    /// Job number of the measured event in a slot.
+    /// The number of the job of the measured event with the given slot.
     pub(super) fn number(&self, slot: usize) -> Option<usize> {
         Some(self.of_slot[slot]).filter(|&at| at != NONE).map(|at| at as usize)
     }
 }
 
-/// Whether a copy moves data between device and host. The names that the runtimes of both vendors give to
-/// copies show this.
+/// Whether the name of a copy shows that it moves data between device and host. The runtimes of both vendors use such
+/// names.
 fn crosses_to_the_host(name: &str) -> bool {
     name.contains("HtoD") || name.contains("DtoH") || name.contains("Host")
 }
@@ -119,16 +119,16 @@ fn is_tf32(name: &str, unit: Unit) -> bool {
     unit == Unit::Matrix && (name.contains("tf32") || name.contains("tensorop_s1688gemm"))
 }
 
-/// Finds the ops above events, and caches the minimum work of ops by name and arguments.
+/// Finds the modeled ops above events, and caches the minimum work of ops by name and arguments.
 struct Finder<'a> {
     tree: &'a CallTree,
     measure: Measure,
     models: &'a Models,
     lengths: LengthsOf,
     known: FxHashMap<(TextId, ArgumentsId), Option<(Demand, Weight)>>,
-    /// The minimum work of individual op calls, for ops whose work depends on more than their arguments.
+    /// Cache of the minimum work of individual calls, for ops whose work depends on more than their name and arguments.
     known_calls: FxHashMap<CallId, Option<(Demand, Weight)>>,
-    /// For each op name, whether there is a model.
+    /// For each op name, whether there is a model for the op.
     names: FxHashMap<TextId, bool>,
     /// Element types found in kernel names.
     of_kernels: ByName<Option<Dtype>>,
@@ -136,7 +136,7 @@ struct Finder<'a> {
     done_below: FxHashSet<CallId>,
 }
 
-/// A call at or above the current event.
+/// A call on the path from the root to the current event.
 #[derive(Debug, Clone, Copy)]
 struct Entered {
     /// Weight of the call, if the call is an op with known minimum work.
@@ -162,8 +162,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The nearest op with known minimum work at or above each measured event. Also marks every op that
-    /// contains a nested op with at least the same weight, because the nested op does the work.
+    /// Finds the nearest op with known minimum work at or above each measured event. Also marks each op that contains a
+    /// nested op with the same or a greater weight, because the nested op does the work.
     fn nearest_ops(&mut self) -> Vec<(CallId, Option<CallId>)> {
         let (tree, mut done_below) = (self.tree, std::mem::take(&mut self.done_below));
         let mut leave = |call, entered: Entered, above: Option<&mut Entered>| {
@@ -191,8 +191,8 @@ impl<'a> Finder<'a> {
         nearest
     }
 
-    /// The op that an event does work for, the op's minimum work, and the memory or link that carries the
-    /// op's bytes.
+    /// The op for which an event does work, the minimum work of the op, and the memory or link through which its bytes
+    /// move. If there is no modeled op, the event takes its place.
     fn job(&mut self, event: CallId, nearest: Option<CallId>) -> Option<(CallId, Demand, Path)> {
         if let Some(transfer) = self.transfer(event) {
             let demand = Demand::vector(0.0, Some(transfer.message), None);
@@ -215,8 +215,8 @@ impl<'a> Finder<'a> {
         collectives::transfer(trace, self.tree.event(event)?)
     }
 
-    /// The bytes moved by an event that has no modeled op. A copy within the device reads and writes each
-    /// byte. A memset, or a copy to or from the host, moves each byte once.
+    /// The work of a copy or memset without a modeled op, which consists of the bytes that it moves. A copy within the
+    /// device reads and writes each byte. A memset, or a copy to or from the host, moves each byte once.
     fn own_bytes(&self, event: CallId) -> Option<Demand> {
         let trace = self.tree.trace();
         let event = self.tree.event(event)?;
@@ -235,7 +235,7 @@ impl<'a> Finder<'a> {
         Some(Demand::vector(0.0, Some(times * bytes), None))
     }
 
-    /// The minimum work and weight of an op; `None` for calls that are not ops with a model.
+    /// The minimum work and the weight of an op; `None` if the call is not an op with known minimum work.
     fn demand(&mut self, call: CallId, event: CallId) -> Option<(Demand, Weight)> {
         if self.tree.kind(call) != CallKind::Op {
             return None;

@@ -1,4 +1,5 @@
-//! Compares the minimum work of an op (operations and bytes) with the time of the op, using a roofline model.
+//! Compares the time of an op with the minimum time for its work in a roofline model. The minimum work of an op
+//! consists of operations and bytes.
 //!
 //! ```text
 //! name, shapes, types ──models──▶ demand: operations, bytes

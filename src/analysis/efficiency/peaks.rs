@@ -1,7 +1,7 @@
-//! Looks up the peak rates of a device by name: operations per second by precision, and bytes per second.
+//! Looks up the peak rates of a device by its name: operations per second for each precision, and bytes per second.
 //!
-//! Peak rates are never guessed. On an unknown device, the achieved rate of an op is known, but not its share
-//! of the peak rate.
+//! Peak rates are never guessed. For an unknown device, the achieved rates of ops are reported without their share of
+//! the peak rate.
 
 use super::demand::Unit;
 use super::dtype::Precision;
@@ -27,20 +27,20 @@ struct File {
 pub struct DevicePeaks {
     /// Display name of the device.
     pub name: String,
-    /// Substrings of the device's name in a trace.
+    /// Substrings that identify the device by its name in a trace.
     names: Vec<String>,
-    /// Substrings that exclude other devices whose names also contain an entry of `names`: a device whose
-    /// name contains such a substring does not match.
+    /// Substrings of the names of other devices. A device whose name contains one of them does not match, even if its
+    /// name contains an entry of `names`.
     #[serde(default)]
     except: Vec<String>,
-    /// Range of memory sizes, which distinguishes devices that share a name.
+    /// Minimum and maximum memory size, which distinguish devices with the same name.
     memory_gib: Option<[f64; 2]>,
     /// Memory bandwidth, in 10^12 bytes per second.
     pub memory_tb_per_s: f64,
-    /// Peak rate of tensor or matrix cores, by precision, in 10^12 operations per second.
+    /// Peak rate of tensor or matrix cores for each precision, in 10^12 operations per second.
     #[serde(default)]
     matrix: BTreeMap<String, f64>,
-    /// Peak rate of all other units, by precision, in 10^12 operations per second.
+    /// Peak rate of all other units for each precision, in 10^12 operations per second.
     #[serde(default)]
     vector: BTreeMap<String, f64>,
     /// Source of the published operation rates.
@@ -50,7 +50,7 @@ pub struct DevicePeaks {
 }
 
 impl DevicePeaks {
-    /// Peak rate in 10^12 operations per second; `None` if the device has no units for this precision.
+    /// Peak rate in 10^12 operations per second; `None` if no rate is known for this precision.
     pub fn tflops_per_s(&self, unit: Unit, precision: Precision) -> Option<f64> {
         let of = |table: &BTreeMap<String, f64>| table.get(precision.label()).copied();
         match unit {
@@ -59,7 +59,7 @@ impl DevicePeaks {
         }
     }
 
-    /// Length of the longest entry in `names` that matches the device; `None` if no entry matches.
+    /// Length of the longest entry in `names` that the device's name contains; `None` if the device does not match.
     fn fits(&self, device: &Device) -> Option<usize> {
         let gib = device.memory_bytes.map(|bytes| bytes as f64 / f64::from(1 << 30));
         let has_memory = match (self.memory_gib, gib) {
@@ -73,7 +73,7 @@ impl DevicePeaks {
     }
 }
 
-/// Whether a name contains `part`, followed by a word boundary: `MI250` does not match `MI250X`.
+/// Whether a name contains `part`, and no letter or digit follows: `MI250` does not match `MI250X`.
 fn contains_words(name: &str, part: &str) -> bool {
     let (name, part) = (name.to_ascii_lowercase(), part.to_ascii_lowercase());
     let ends = |at: usize| !name[at..].starts_with(|c: char| c.is_ascii_alphanumeric());
@@ -84,7 +84,7 @@ fn contains_words(name: &str, part: &str) -> bool {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Peaks {
     devices: Vec<DevicePeaks>,
-    /// Number of user-defined devices, which are at the start of the list and take precedence.
+    /// Number of user-defined devices. They are at the start of `devices` and take precedence.
     own: usize,
 }
 
@@ -105,7 +105,7 @@ impl Peaks {
     /// precedence.
     ///
     /// # Errors
-    /// The file cannot be read, is not valid TOML, or contains an invalid device.
+    /// Returns an error if the file cannot be read, is not valid TOML, or contains an invalid device.
     #[doc(hidden)]
     pub fn extended(path: impl AsRef<Path>) -> Result<Peaks> {
         let path = path.as_ref();
@@ -128,7 +128,7 @@ impl Peaks {
                 .iter()
                 .enumerate()
                 .filter_map(|(at, peaks)| Some((peaks.fits(device)?, at)));
-            // If several devices have matches of the same length, the first of these devices wins.
+            // If several entries match with the same length, the first of them wins.
             fitting.max_by_key(|&(length, at)| (length, std::cmp::Reverse(at))).map(|(_, at)| at)
         };
         let (own, others) = self.devices.split_at(self.own);

@@ -1,5 +1,5 @@
-//! Computes the achieved rates, the bound, the time at the roofline, and the ratio of this time to the
-//! measured time.
+//! Computes the achieved rates of a group of events, its bound, its time at the roofline, and the ratio of this time to
+//! the measured time.
 //!
 //! ```text
 //! TFLOP/s
@@ -20,7 +20,7 @@ use crate::trace::Nanos;
 pub enum Bound {
     /// The op is limited by its number of operations.
     Compute,
-    /// The op is limited by the number of bytes it moves.
+    /// The op is limited by the number of bytes that it moves.
     Memory,
 }
 
@@ -34,12 +34,11 @@ impl Bound {
     }
 }
 
-/// The work of a group of events, and how far the group is from the device's peak rates. The minimum work
-/// of an op is split among the op's events in proportion to their times, so the total work does not depend
-/// on how events are grouped.
+/// The work of a group of events, and its time at the roofline. The minimum work of an op is split among the events of
+/// the op in proportion to their times, so the total work does not depend on how events are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Efficiency {
-    /// Total time of the group's events that have a model.
+    /// Total time of the events in the group whose work is known from a model.
     pub modelled: Nanos,
     /// Total time of all events in the group.
     pub time: Nanos,
@@ -47,17 +46,17 @@ pub struct Efficiency {
     pub events: u64,
     /// Floating-point operations.
     pub flops: f64,
-    /// Bytes that the events must move.
+    /// Number of bytes that the events must move.
     pub bytes: f64,
-    /// Bytes that links to other devices must carry.
+    /// Number of bytes that must be sent over links to other devices.
     pub bus_bytes: f64,
-    /// Number of modeled ops for which the number of bytes is unknown. If an event does only part of an op's
-    /// work, it counts as a fraction of the op.
+    /// Number of modeled ops whose number of bytes is unknown. An event that does part of an op's work counts as a
+    /// fraction of the op.
     unknown_bytes: f64,
-    /// Time at the roofline in µs, separately for compute-bound and memory-bound events.
+    /// Time at the roofline of the compute-bound events, in µs. `memory_us` is the time of the memory-bound events.
     compute_us: f64,
     memory_us: f64,
-    /// Total time of the events with a known roofline.
+    /// Total measured time of the events whose time at the roofline is known.
     roofed: Nanos,
 }
 
@@ -112,7 +111,7 @@ impl Efficiency {
         self.roofed += time;
     }
 
-    /// Whether the group has measured time and models cover all of this time.
+    /// Whether the group has measured time, and models cover all of this time.
     #[doc(hidden)]
     pub fn is_modelled(&self) -> bool {
         self.events > 0 && self.modelled == self.time && self.modelled > Nanos::ZERO
@@ -138,39 +137,42 @@ impl Efficiency {
         (self.is_modelled() && self.unknown_bytes == 0.0).then_some(self.bytes / 1e6)
     }
 
-    /// Rate in 10^12 floating-point operations per second; `None` if the rate exceeds the device's peak rate.
+    /// Rate in 10^12 floating-point operations per second; `None` if it is unknown or if the events took less time than
+    /// the roofline allows.
     #[doc(hidden)]
     pub fn tflops_per_s(&self) -> Option<f64> {
         Some(1e3 * self.gflops()? / self.time.as_micros()).filter(|_| !self.is_above_peak())
     }
 
-    /// Rate in 10^12 bytes per second; for a collective, the rate for the whole message (algorithm
-    /// bandwidth). `None` if the rate exceeds the device's peak rate.
+    /// Rate in 10^12 bytes per second; for a collective, the algorithm bandwidth, which refers to the size of the whole
+    /// message. `None` if the rate is unknown or if the events took less time than the roofline allows.
     #[doc(hidden)]
     pub fn tb_per_s(&self) -> Option<f64> {
         Some(self.mbytes()? / self.time.as_micros()).filter(|_| !self.is_above_peak())
     }
 
-    /// Whether the events took less time than the roofline allows. This happens if their data was in a cache,
-    /// or if the model overestimates their work. A rate above the roofline says nothing about the device.
+    /// Whether the events took less time than the roofline allows. This happens if their data was in a cache, or if the
+    /// model overestimates their work, so such a rate says nothing about the device.
     pub(crate) fn is_above_peak(&self) -> bool {
         self.roofline_us().is_some_and(|least| least > self.time.as_micros())
     }
 
-    /// Rate over the links to other devices, in 10^9 bytes per second; `None` if nothing was sent.
+    /// Rate at which bytes are sent over the links to other devices, in 10^9 bytes per second; `None` if nothing was
+    /// sent.
     #[doc(hidden)]
     pub fn bus_gb_per_s(&self) -> Option<f64> {
         let sent = self.is_modelled() && self.bus_bytes > 0.0;
         sent.then(|| self.bus_bytes / 1e3 / self.time.as_micros())
     }
 
-    /// Time at the roofline, in µs; `None` unless the roofline is known for all of the measured time.
+    /// Minimum time for the work of all events (time at the roofline), in µs; `None` unless it is known for all of the
+    /// measured time.
     #[doc(hidden)]
     pub fn roofline_us(&self) -> Option<f64> {
         (self.is_modelled() && self.roofed == self.time).then_some(self.compute_us + self.memory_us)
     }
 
-    /// The bound that accounts for most of the time at the roofline.
+    /// The bound that accounts for most of the time at the roofline; `None` if this time is unknown.
     #[doc(hidden)]
     pub fn bound(&self) -> Option<Bound> {
         self.roofline_us()?;
@@ -188,14 +190,14 @@ impl Efficiency {
         }
     }
 
-    /// Time at the roofline as a percentage of the measured time; `None` if the percentage exceeds 100.
+    /// Time at the roofline as a percentage of the measured time; `None` if it is unknown or exceeds 100.
     #[doc(hidden)]
     pub fn roofline_pct(&self) -> Option<f64> {
         let pct = 100.0 * self.roofline_us()? / self.time.as_micros();
         (!self.is_above_peak()).then_some(pct)
     }
 
-    /// Maximum possible saving in µs: measured time minus time at the roofline, at least zero.
+    /// Maximum possible saving in µs: the measured time minus the time at the roofline, but at least zero.
     #[doc(hidden)]
     pub fn savable_us(&self) -> Option<f64> {
         Some((self.time.as_micros() - self.roofline_us()?).max(0.0))
@@ -207,8 +209,8 @@ impl Efficiency {
     }
 }
 
-/// The share of an op's minimum work that is attributed to an event. An event's share is proportional to its
-/// time; if every event of the op has zero duration, all shares are equal.
+/// The share of an op's minimum work that is attributed to one of its events. The shares are proportional to the times
+/// of the events, or equal if all times are zero.
 fn part(time: Nanos, job: &Job) -> f64 {
     match job.time {
         Nanos::ZERO => 1.0 / f64::from(job.events),
@@ -216,7 +218,7 @@ fn part(time: Nanos, job: &Job) -> f64 {
     }
 }
 
-/// The resource that limits an op at the roofline, and the minimum time for the op's work in µs.
+/// The resource that limits an op at the roofline, and the minimum time that the op's work takes, in µs.
 fn roofline(demand: Demand, peaks: &DevicePeaks) -> Option<(Bound, f64)> {
     let memory = demand.bytes? / peaks.memory_tb_per_s / 1e6;
     let compute = match demand.flops {

@@ -1,5 +1,5 @@
-//! Parses a table of efficiency [`Models`]. Each model contains a formula, and the positions of the op
-//! arguments that the formula uses.
+//! Parses efficiency [`Models`] from a TOML file. A model contains a formula, and the positions of the op's arguments
+//! that the formula uses.
 
 use super::demand::Demand;
 use super::dtype::Dtype;
@@ -31,14 +31,14 @@ struct Model {
     source: String,
 }
 
-/// Models for the minimum work of ops, by op name.
+/// Efficiency models, which compute the minimum work of ops. Models are found by the name of the op.
 #[derive(Debug, Clone)]
 #[doc(hidden)]
 pub struct Models {
     models: Vec<Model>,
     by_name: FxHashMap<String, usize>,
-    /// For each name with a `*`: the string before the `*`, the string after the `*`, and the index of the
-    /// model in `models`. If several models match a name, the first one wins.
+    /// For each name with a `*`, the string before the `*`, the string after the `*`, and the position of the model in
+    /// `models`. If several of them match an op, the first one is used.
     patterns: Vec<(String, String, usize)>,
 }
 
@@ -49,7 +49,7 @@ impl Default for Models {
 }
 
 impl Models {
-    /// Returns only the built-in models.
+    /// Only the built-in models.
     pub fn builtin() -> Models {
         Models::parse(BUILTIN).expect("the built-in models are valid")
     }
@@ -57,7 +57,7 @@ impl Models {
     /// The built-in models and the models in a TOML file. The models in the file take precedence.
     ///
     /// # Errors
-    /// The file cannot be read, is not valid TOML, or contains an invalid model.
+    /// Returns an error if the file cannot be read, is not valid TOML, or contains an invalid model.
     pub fn extended(path: impl AsRef<Path>) -> Result<Models> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
@@ -70,7 +70,7 @@ impl Models {
         Ok(user.before(Models::builtin()))
     }
 
-    /// Parses a model table; the error message describes the mistake in the table.
+    /// Parses the models in a TOML string. The error message describes the mistake in the string.
     fn parse(text: &str) -> std::result::Result<Models, String> {
         let file: File = toml::from_str(text).map_err(|error| one_line(&error))?;
         let mut models =
@@ -108,7 +108,7 @@ impl Models {
         Ok(())
     }
 
-    /// Adds the models in `others`. For a name that already has a model, the existing model takes precedence.
+    /// Adds the models in `others`. If an op already has a model, this model takes precedence.
     fn before(mut self, others: Models) -> Models {
         let offset = self.models.len();
         let known: Vec<String> =
@@ -141,9 +141,9 @@ impl Models {
 }
 
 impl Models {
-    /// The minimum work of an op, given its name and its arguments in a trace. Returns `None` if the op has
-    /// no model, or if its arguments do not determine the work. Only paged attention uses `lengths`, the
-    /// lengths of the requests.
+    /// The minimum work of an op, given its name and its arguments in a trace. Returns `None` if the op has no model,
+    /// or if its arguments do not determine the work. `lengths` are the lengths of the requests; only paged attention
+    /// uses them.
     pub fn demand(
         &self,
         name: &str,

@@ -1,10 +1,9 @@
-//! Groups the ops on both sides of an [`Analysis`] by name and shapes, and lists the maximum possible saving
-//! for each group.
+//! Groups the ops of both sides of an [`Analysis`] by name and shapes, and sorts the groups by their possible saving.
 //!
-//! If every event of an attribution row has a model, the row is grouped with all rows that have the same name
-//! and shapes. Such a group contains events of both sides. If only part of a row has models, as in a compiled
-//! region with its own kernels, the row is split into its modeled ops. Each of these ops is grouped with the
-//! ops of either side that have the same name and shapes.
+//! If models cover all events of an attribution row, the row is grouped as a whole with all rows that have the same
+//! name and the same shapes on both sides. If models cover only part of a row, as in a compiled region with its own
+//! kernels, the row is split into its modeled ops. Each of these ops is grouped with all ops, on either side, that have
+//! the same name and shapes.
 
 use super::roofline::Efficiency;
 use super::trace::TraceEfficiency;
@@ -17,11 +16,11 @@ use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, TextId};
 use crate::tree::CallId;
 
-/// All rows or ops that share a name and a set of shapes.
+/// A group of attribution rows or ops with the same name, shapes and types.
 #[derive(Debug, Clone, PartialEq)]
 #[doc(hidden)]
 pub struct EfficiencyRow {
-    /// Name of the rows or of the op.
+    /// Name of the grouped rows or ops.
     pub name: String,
     /// `Input Dims` on each side; empty on a side without rows.
     pub dims: PerSide<String>,
@@ -31,20 +30,20 @@ pub struct EfficiencyRow {
     pub count: PerSide<u64>,
     /// Work and time of the group's measured events.
     pub efficiency: PerSide<Efficiency>,
-    /// The measured events in the group, which are needed to compute the group's time in each additional run;
-    /// empty if there are no additional runs.
+    /// The measured events in the group, from which the group's time in each additional run is computed; empty if there
+    /// are no additional runs.
     pub(crate) events: PerSide<Vec<CallId>>,
 }
 
 /// Key of a group: the name, and the shapes and types on both sides.
 type Key<'a> = (String, [[&'a str; 2]; 2]);
 
-/// Ids that determine the key of a group.
+/// The ids of a row or of an op, which determine the key of its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Ids {
     /// An attribution row: its name, and its shapes and types on both sides.
     Row(RowNameIds, [[TextId; 2]; 2]),
-    /// The job of a modeled op (see `jobs.rs`): the side, and the index of the job on that side.
+    /// A modeled op: its side, and the number of its job on that side (see `jobs.rs`).
     Job(Side, usize),
 }
 
@@ -54,15 +53,15 @@ impl Attribution {
         &self.trace_facts[side].efficiency
     }
 
-    /// Work and time of a row's events on one side.
+    /// The work and time of an attribution row's events on one side.
     #[doc(hidden)]
     pub fn row_efficiency(&self, row: &Row, side: Side) -> Efficiency {
         self.efficiency(side).of_events(&row.events[side])
     }
 }
 
-/// The modeled ops, grouped by name and shapes. They are sorted by possible saving on the candidate,
-/// then on the baseline, then by time, always largest first.
+/// The modeled ops, grouped by name and shapes. The groups are sorted by possible saving on the candidate, then by
+/// possible saving on the baseline, then by time, largest first.
 pub(in crate::analysis) fn sort_by_efficiency(analysis: &Attribution) -> Vec<EfficiencyRow> {
     let mut table = Table::new(analysis);
     for row in analysis.rows() {

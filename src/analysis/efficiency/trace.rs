@@ -1,5 +1,4 @@
-//! Computes the efficiency of any group of events in a tree, and of all calls that have the same op and
-//! shapes.
+//! Computes the efficiency of individual groups of events in one trace, and of each op with its shapes and types.
 
 use super::jobs::{Job, Jobs};
 use super::peaks::{DevicePeaks, Peaks};
@@ -22,11 +21,11 @@ pub struct TraceEfficiency {
     peaks: Option<DevicePeaks>,
 }
 
-/// Work and time of all calls that have the same op, shapes and types.
+/// The work and time of all calls to one op with the same shapes and types.
 #[derive(Debug, Clone, PartialEq)]
 #[doc(hidden)]
 pub struct OpEfficiency {
-    /// Name of the op, or of the event if there is no modeled op above it.
+    /// Name of the op, or of the event if the event does not belong to a modeled op.
     pub op: String,
     /// `Input Dims` of the op, as in the trace.
     pub dims: String,
@@ -34,13 +33,13 @@ pub struct OpEfficiency {
     pub types: String,
     /// Number of calls.
     pub count: u64,
-    /// Work and time of the op's events.
+    /// The work and time of the op's events.
     pub efficiency: Efficiency,
 }
 
 impl TraceEfficiency {
-    /// Computes the minimum work of all ops in a tree. If the trace has no GPU events, host time is used as
-    /// the measured time.
+    /// Computes the minimum work of all ops in a tree. If the trace has no GPU events, the host self time of the ops is
+    /// used as the measured time.
     pub fn new(tree: impl Into<Arc<CallTree>>, models: &Models, peaks: &Peaks) -> TraceEfficiency {
         let tree = tree.into();
         let has_gpu = tree.roots().any(|root| tree.is_gpu_path(root));
@@ -67,7 +66,7 @@ impl TraceEfficiency {
         self.peaks.as_ref()
     }
 
-    /// Work and time of the given measured events.
+    /// The total work and time of the given measured events.
     pub fn of_events<'a>(&self, events: impl IntoIterator<Item = &'a CallId>) -> Efficiency {
         let mut efficiency = Efficiency::default();
         for &event in events {
@@ -77,13 +76,13 @@ impl TraceEfficiency {
         efficiency
     }
 
-    /// Work and time of all measured events.
+    /// The total work and time of all measured events.
     pub fn total(&self) -> Efficiency {
         self.of_events(&self.measure.calls(&self.tree).collect::<Vec<_>>())
     }
 
-    /// Work and time of the events whose launch is in the trace. Events without a recorded launch cannot have
-    /// an op above them.
+    /// The total work and time of the events whose launch is in the trace. All other events have no op above them, so
+    /// their work is usually unknown.
     pub fn launched(&self) -> Efficiency {
         let is_launched = |&event: &CallId| match self.measure {
             Measure::GpuTime => self.tree.launch(event).is_some(),
@@ -92,8 +91,8 @@ impl TraceEfficiency {
         self.of_events(&self.measure.calls(&self.tree).filter(is_launched).collect::<Vec<_>>())
     }
 
-    /// Work and time of each op by name, shapes and types, sorted by descending possible saving,
-    /// then by descending time. The list excludes events without a model.
+    /// The work and time of each op, grouped by name, shapes and types, and sorted by descending possible saving, then
+    /// by descending time. Events without a model are omitted.
     pub fn by_op(&self) -> Vec<OpEfficiency> {
         let mut groups: BTreeMap<[&str; 3], OpEfficiency> = BTreeMap::new();
         let mut counted = vec![false; self.jobs.len()];

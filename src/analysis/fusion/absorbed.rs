@@ -1,5 +1,5 @@
-//! Finds matched ops that absorbed the kernels directly before or after them: on one side, the op also does
-//! the work that separate kernels do on the other side.
+//! Finds matched ops that absorbed kernels directly before or after them. On one side, such an op also does the work
+//! that separate kernels do on the other side.
 //!
 //! ```text
 //! trace1                    trace2
@@ -21,7 +21,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Kernels that only one side runs between two common children of a node.
+/// The kernels that only one side runs in an interval between two common children of a node.
 #[derive(Debug)]
 pub(super) struct OneSided {
     pub(super) node: MergedId,
@@ -29,18 +29,19 @@ pub(super) struct OneSided {
     pub(super) kernels: Vec<CallId>,
 }
 
-/// The kernels of a matched pair of ops, including any absorbed kernels, and the resulting change.
+/// The kernels of two matched ops on both sides, including the absorbed kernels, and the resulting change of the kernel
+/// count.
 pub(super) struct Absorbed {
     pub(super) node: MergedId,
     pub(super) kernels: PerSide<Vec<CallId>>,
     pub(super) change: KernelChange,
 }
 
-/// Maximum number of ops that one op of the same name may absorb.
+/// A matched op absorbs fewer than this many ops with the same name.
 const MOST: usize = 8;
 
-/// The groups of unmatched kernels directly before and directly after a matched pair of ops, as positions in
-/// the list of groups.
+/// The groups of unmatched kernels directly before and directly after a matched op on one side. A group is given by its
+/// position in `runs`.
 #[derive(Debug, Default, Clone, Copy)]
 struct Beside {
     before: Option<usize>,
@@ -62,8 +63,8 @@ pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
     }
     let mut used: BTreeSet<(Side, CallId)> = BTreeSet::new();
     let mut found = Vec::new();
-    // Shapes are tried before names, because shapes explain all ops next to a pair at once, while a name
-    // explains only the ops that it mentions.
+    // Shapes are tried before names, because shapes explain all ops next to a matched op at once, while a name explains
+    // only the ops that it mentions.
     for together in [true, false] {
         for (&(row, side), near) in &beside {
             let free = |at: Option<usize>| -> Vec<Leaf<'_>> {
@@ -91,8 +92,8 @@ pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
     found
 }
 
-/// Finds fusions among unmatched kernels. The kernels on the two sides are compared if they run between the
-/// same two matched pairs of ops, even if they are at different depths of the tree.
+/// Finds fusions among unmatched kernels. Unmatched kernels of the two sides are compared if they run between the same
+/// two matched ops, even at different depths of the tree.
 fn facing(
     pieces: &Pieces<'_>,
     runs: &[OneSided],
@@ -126,12 +127,13 @@ fn facing(
     judged.collect()
 }
 
-/// The kernels on both sides, how the kernel count changed, and the absorbed kernels.
+/// The kernels of a matched op on both sides including the absorbed kernels, the change of the kernel count, and the
+/// absorbed kernels.
 type Taken = (PerSide<Vec<CallId>>, KernelChange, Vec<CallId>);
 
-/// Uses shapes to find the ops on `side` that a matched pair absorbed. The absorbed ops have the same name as
-/// the pair, and run directly before or after the pair. On the other side, the op of the pair takes the
-/// combined inputs of the absorbed ops and of the pair's op on `side`.
+/// Finds ops that a matched op absorbed, based on shapes. On `side`, the absorbed ops have the same name as the matched
+/// op and run directly before or after it. On the other side, the matched op takes the combined inputs of all these
+/// ops.
 fn by_shapes(
     pieces: &Pieces<'_>,
     (row, side): (usize, Side),
@@ -143,8 +145,8 @@ fn by_shapes(
     let is_like = |leaf: &&Leaf<'_>| leaf.is_same_op(own);
     let before: Vec<&Leaf<'_>> = before.iter().rev().take_while(is_like).take(MOST).collect();
     let behind: Vec<&Leaf<'_>> = behind.iter().take_while(is_like).take(MOST).collect();
-    // First try the splits that absorb more calls before the pair, because the calls after the pair may
-    // belong to the next pair of the same ops.
+    // Prefer calls before the matched op, because the calls after it may belong to the next matched op with the same
+    // name.
     let splits =
         (1..MOST).flat_map(|parts| (0..=parts).rev().map(move |first| (first, parts - first)));
     let mut fitting = splits.filter(|&(first, last)| first <= before.len() && last <= behind.len());
@@ -158,8 +160,8 @@ fn by_shapes(
     Some(with(kernels, side, taken, FusionEvidence::Shapes))
 }
 
-/// Absorbs the ops in `run` if the row mentions these ops only on the other side: the names there mention all
-/// of these ops, and the names on `side` mention none of them.
+/// Absorbs the ops in `run` if the names in the row mention them only on the other side: the names on the other side
+/// mention all of these ops, and the names on `side` mention none of them.
 fn by_names(pieces: &Pieces<'_>, (row, side): (usize, Side), run: &[Leaf<'_>]) -> Option<Taken> {
     let (kernels, here, there) = of_row(pieces, row, side)?;
     let all_said = run.iter().all(|leaf| only_there(&leaf.op, &here, &there));
@@ -178,10 +180,10 @@ fn with(
     (kernels, KernelChange::FusedIn(side.other(), evidence), taken)
 }
 
-/// The kernels of a row, and the row's leaves on this side and on the other side.
+/// The kernels of an attribution row on both sides, and its leaves on `side` and on the other side.
 type OfRow<'a> = (PerSide<Vec<CallId>>, Vec<Leaf<'a>>, Vec<Leaf<'a>>);
 
-/// Looks up a row; `None` unless both sides have kernels in the row.
+/// The kernels and leaves of an attribution row; `None` unless both sides have kernels in the row.
 fn of_row<'a>(pieces: &Pieces<'a>, row: usize, side: Side) -> Option<OfRow<'a>> {
     let row = &pieces.analysis.rows()[row];
     let kernels = PerSide::from_fn(|side| -> Vec<CallId> {
@@ -195,14 +197,14 @@ fn of_row<'a>(pieces: &Pieces<'a>, row: usize, side: Side) -> Option<OfRow<'a>> 
     })
 }
 
-/// Whether a leaf name in `there` mentions the op. Returns `false` if a leaf name in `here` also mentions the
-/// op.
+/// Whether a name of a leaf in `there` mentions the op, and no name of a leaf in `here` does.
 fn only_there(op: &Words, here: &[Leaf<'_>], there: &[Leaf<'_>]) -> bool {
     let said = |leaves: &[Leaf<'_>]| leaves.iter().any(|leaf| leaf.all.contain_all(op));
     said(there) && !said(here)
 }
 
-/// The matched rows whose kernels are launched directly before and directly after `kernels`.
+/// The attribution rows of the kernels that are launched directly before and directly after `kernels`. A row is `None`
+/// if only one side has its call.
 fn neighbours(pieces: &Pieces<'_>, side: Side, kernels: &[CallId]) -> [Option<usize>; 2] {
     let analysis = pieces.analysis;
     let tree = analysis.tree(side);

@@ -1,21 +1,21 @@
-//! Decides, for one node, whether a side fused work that the other side runs as several ops.
+//! Decides for a single node whether one side fused work that the other side runs as several ops.
 //!
-//! The fused side must have fewer kernels and fewer ops. A launch without an op counts as an op. Every op on
-//! the other side must be explained by an op on the fused side, and every op on the fused side must explain
-//! at least one op on the other side. An op is explained by one of these properties:
+//! The fused side must have fewer kernels and fewer ops. A launch without an op counts as an op. Every op on the other
+//! side must be explained by an op on the fused side, and every op on the fused side must explain at least one op on
+//! the other side. An op on the other side is explained by one of its properties:
 //!
 //! - its name: all words of the op's name appear in the name of an op or kernel on the fused side, for
 //!   example in a kernel name in which a compiler lists the fused ops (`aten::mul` ←
 //!   `triton_poi_fused_add_mul_0`);
-//! - its category: the category of the fused op *replaces* several categories, and the other side has ops in
-//!   all of them (`attention` ← `gemm`, `softmax`, `gemm`); see `replaces` in the category rules;
-//! - its shapes: one op takes the combined inputs of several ops with the same name (`mm [8, 64] [64, 192]` ←
-//!   three `mm [8, 64] [64, 64]`). Each input of the one op has the size of the corresponding input of every
-//!   replaced op, or the size of these inputs together;
-//! - its position: one op with one kernel replaces several ops, and the inputs of this one op are the
-//!   external inputs of the replaced ops.
+//! - its category: the fused op has a category that *replaces* several other categories, and the other side has ops in
+//!   all of these categories (`attention` ← `gemm`, `softmax`, `gemm`); see `replaces` in the category rules;
+//! - its shapes: one op takes the combined inputs of several ops with the same name (`mm [8, 64] [64, 192]` ← three `mm
+//!   [8, 64] [64, 64]`). Each input of the fused op is as large as the corresponding input of every replaced op, or as
+//!   large as these inputs together;
+//! - its position: one op with one kernel replaces several ops, and the shapes of its inputs are those of the external
+//!   inputs of the replaced ops.
 //!
-//! Copies need no explanation, because a fusion is expected to remove copies.
+//! Copies on the other side need no explanation, because a fusion is expected to remove copies.
 
 use super::KernelChange;
 use super::leaves::Leaf;
@@ -23,7 +23,7 @@ use super::pieces::Pieces;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 
-/// The evidence for a fusion.
+/// The evidence that one side fused the work of several ops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FusionEvidence {
     /// An op or kernel name on the side with fewer kernels lists the replaced ops.
@@ -53,7 +53,7 @@ pub(super) fn short_side(kernels: &PerSide<Vec<CallId>>) -> Side {
     if kernels.baseline.len() < kernels.candidate.len() { Side::Baseline } else { Side::Candidate }
 }
 
-/// Classifies how the kernel count changes at a node.
+/// Determines whether the difference in the kernel counts at a node is a fusion.
 pub(super) fn change(pieces: &Pieces<'_>, kernels: &PerSide<Vec<CallId>>) -> KernelChange {
     if kernels.baseline.len() == kernels.candidate.len() {
         return KernelChange::Count;
@@ -73,7 +73,7 @@ pub(super) fn change(pieces: &Pieces<'_>, kernels: &PerSide<Vec<CallId>>) -> Ker
 fn evidence(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> Option<FusionEvidence> {
     let by_name = |short: &Leaf<'_>, long: &Leaf<'_>| short.all.contain_all(&long.op);
     let is_named = |leaf: &Leaf<'_>| short.iter().any(|short| by_name(short, leaf));
-    // A copy needs no explanation of its own, unless a name on the fused side mentions the copy.
+    // A copy needs no explanation, unless a name on the fused side mentions it.
     let moves = |leaf: &&Leaf<'_>| leaf.kind == "copy" && !is_named(leaf);
     let to_explain: Vec<&Leaf<'_>> = long.iter().filter(|leaf| !moves(leaf)).collect();
     if to_explain.is_empty() || to_explain.len() <= short.len() {
@@ -94,9 +94,9 @@ fn evidence(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> Option<FusionEvidence> {
     takes_place(short, long).then_some(FusionEvidence::Place)
 }
 
-/// Whether one op with one kernel replaces several ops and takes their external inputs. Each input of the new
-/// op must be an input of a replaced op, and the first input tensor of the first replaced op must be an input
-/// of the new op. No replaced op may have the same name as the new op.
+/// Whether one op with one kernel replaces several ops and takes their external inputs. Inputs are compared by shape:
+/// each input of the new op must be an input of a replaced op, and the first input tensor of the first replaced op must
+/// be an input of the new op. No replaced op may have the same name as the new op.
 fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let [short] = short else { return false };
     let (Some(inputs), [first, ..]) = (&short.shapes, long) else { return false };
@@ -113,17 +113,17 @@ fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
         && long.iter().all(|leaf| !leaf.is_same_op(short))
 }
 
-/// Returns `false` if `short` calls the op of `leaf`, but less often than `long` does. A call explains at
-/// most one call with the same name on the other side.
+/// Whether `short` calls the op of `leaf` at least as often as `long`, or not at all. A call explains at most one call
+/// with the same name on the other side.
 fn runs_no_more_often(leaf: &Leaf<'_>, long: &[&Leaf<'_>], short: &[Leaf<'_>]) -> bool {
     let of_short = short.iter().filter(|other| other.is_same_op(leaf)).count();
     let of_long = long.iter().filter(|other| other.is_same_op(leaf)).count();
     of_short == 0 || of_long <= of_short
 }
 
-/// Whether `short` is a single op that takes the combined inputs of all calls in `long`. All calls in `long`
-/// must have the name of the single op. Each input of the single op must have the size of the corresponding
-/// input of every call, or the size of these inputs together.
+/// Whether `short` is a single op that takes the combined inputs of all ops in `long`, which must have the same name.
+/// Each input of the single op must be as large as the corresponding input of every op in `long`, or as large as these
+/// inputs together.
 pub(super) fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let [short] = short else { return false };
     let Some(whole) = &short.inputs else { return false };
@@ -140,9 +140,9 @@ pub(super) fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     (0..whole.len()).all(|at| shared(at) || summed(at)) && !(0..whole.len()).all(shared)
 }
 
-/// Whether `short` replaces `long`. `long` must have work in all categories that `short` replaces, and all
-/// other work in `long` must be auxiliary. For example, fused attention may absorb a scale and a dropout
-/// along with the matrix products and the softmax.
+/// Whether the category of `short` replaces the categories of `long`. `long` must have work in all categories that
+/// `short` replaces, and all other work in `long` must be auxiliary. For example, fused attention may absorb a scale
+/// and a dropout along with the matrix products and the softmax.
 fn replaces(short: &Leaf<'_>, long: &[&Leaf<'_>]) -> bool {
     let is_part = |leaf: &&Leaf<'_>| short.replaces.contains(&leaf.kind) || !leaf.is_specific;
     let has = |kind: &&str| long.iter().any(|leaf| leaf.kind == *kind);

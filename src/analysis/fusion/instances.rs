@@ -1,4 +1,4 @@
-//! Groups the rows of the analysis into [`Instance`]s: the kernels of both sides at each lowest common node.
+//! Groups the kernels of both sides into [`Instance`]s, usually by the lowest common node above the kernels.
 
 use super::absorbed::{self, OneSided};
 use super::pieces::Pieces;
@@ -13,7 +13,8 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// The kernels of both sides at a common node, or in one interval between two common children of the node.
+/// The kernels of both sides that are compared with each other: the kernels below a common node, in one interval
+/// between two common children of the node.
 #[derive(Debug)]
 pub(super) struct Instance<'a> {
     pub(super) node: MergedId,
@@ -22,11 +23,11 @@ pub(super) struct Instance<'a> {
     pub(super) ops: PerSide<Vec<&'a str>>,
     pub(super) kernels: PerSide<Vec<CallId>>,
     pub(super) change: KernelChange,
-    /// Minimum number of instances that must agree on `change`. If fewer agree, only the kernel
-    /// counts are reported.
+    /// Minimum number of instances that must agree on `change`. If fewer agree, only the difference in the kernel
+    /// counts is reported.
     pub(super) enough: usize,
-    /// Kernel names on the side with fewer kernels, without details that vary between runs. Empty except for
-    /// nodes directly below a thread, where unrelated work may have the same op names.
+    /// If the node is a thread, the kernel names on the side with fewer kernels, without details that vary between
+    /// runs. They distinguish unrelated work with the same op names. Empty for all other nodes.
     pub(super) told_apart_by: Vec<&'a str>,
 }
 
@@ -44,8 +45,8 @@ pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
     let mut add = |node: MergedId, kernels: PerSide<Vec<CallId>>, change, enough| {
         let ops = PerSide::from_fn(|side| op_names(analysis, side, &kernels[side]));
         let path = paths.of(node);
-        // Different kernel counts directly below a thread prove nothing, because consecutive work
-        // there may be unrelated.
+        // If the kernels are directly below a thread, a difference in the kernel counts is ignored, because consecutive
+        // work there may be unrelated.
         let is_bare = is_thread(analysis, node);
         if change != KernelChange::Count || !is_bare {
             let told_apart_by = if is_bare { short_names(analysis, &kernels) } else { Vec::new() };
@@ -101,17 +102,17 @@ fn kind(analysis: &Attribution, node: MergedId) -> Option<CallKind> {
     Some(analysis.tree(side).kind(call))
 }
 
-/// A lowest common node, and the index of an interval between two common children of the node.
+/// A lowest common node, and the index of one of the intervals between its common children.
 type Place = (MergedId, u32);
 
-/// The kernels in each interval, in launch order.
+/// The kernels of both sides in each interval of each lowest common node, in launch order.
 fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>> {
     let analysis = pieces.analysis;
     let stretches = PerSide::from_fn(|side| stretches(pieces, side));
     let mut nodes: BTreeMap<Place, PerSide<Vec<CallId>>> = BTreeMap::new();
     for row in analysis.rows() {
-        // Kernels whose launch is not in the trace have no common node except the root, so there is no
-        // structure to compare.
+        // Kernels whose launch is not in the trace are skipped, because they have no common node except the root.
+        // Kernels in regions are handled in `regions`.
         let Some(node) = row
             .lowest_common
             .filter(|_| !matches!(row.kind, RowKind::Unlinked | RowKind::Replaced))
@@ -133,8 +134,8 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
     nodes
 }
 
-/// For each call, the index of its interval. The index is the number of earlier siblings that are common
-/// calls with GPU work on both sides. On the other side, these siblings may be in a different order.
+/// For each call, the index of its interval among its siblings: the number of earlier siblings that are common calls
+/// with GPU work on both sides. These siblings may be in a different order on the other side.
 ///
 /// ```text
 /// forward
@@ -151,7 +152,7 @@ fn stretches(pieces: &Pieces<'_>, side: Side) -> Vec<u32> {
         let Some(parent) = diff.merged().parent(diff.merged().of(side, call)) else { return 0 };
         let before = pairs_below[parent.index()];
         let runs = |side: Side, call| pieces.is_above(side, call);
-        // A launch directly below an op is part of the op's work, so the launch does not start a new interval.
+        // A launch directly below an op is part of the op's work, so it does not start a new interval.
         let parts = || tree.kind(call) != CallKind::Runtime || !is_op(analysis, parent);
         let is_pair = || {
             diff.relation(side, call).is_common()
@@ -166,8 +167,7 @@ fn stretches(pieces: &Pieces<'_>, side: Side) -> Vec<u32> {
     before.collect()
 }
 
-/// Index of the interval in which an event is launched, among the intervals between common children of
-/// `node`.
+/// Index of the interval that contains an event, among the intervals between the common children of `node`.
 fn stretch(
     analysis: &Attribution,
     stretches: &PerSide<Vec<u32>>,
@@ -179,7 +179,7 @@ fn stretch(
     let mut below = merged.of(side, event);
     while let Some(parent) = merged.parent(below) {
         if parent == node {
-            // If the child does not exist on this side, use its interval on the other side.
+            // If this child of `node` does not exist on this side, use its interval on the other side.
             let below = merged.node(below);
             let of = |side: Side| below.call(side).map(|call| stretches[side][call.index()]);
             return of(side).or_else(|| of(side.other())).unwrap_or(0);
@@ -192,13 +192,13 @@ fn stretch(
 /// Builds the path of a node from its parent's path.
 struct Paths<'a> {
     analysis: &'a Attribution,
-    /// For each node, the names of the modules and ops above it, then its own name, each followed
-    /// by ` / `.
+    /// For each node, the names of the modules and ops on the path to the node, including the node itself, each
+    /// followed by ` / `. Unmatched nodes are left out.
     known: FxHashMap<MergedId, Rc<str>>,
 }
 
 impl Paths<'_> {
-    /// The names of the modules and ops above a node, then the name of the node, joined by ` / `.
+    /// The path of a node: the names of the modules and ops above it, followed by its own name, joined by ` / `.
     fn of(&mut self, node: MergedId) -> String {
         let above = self.analysis.diff().merged().parent(node);
         let around = above.map_or_else(|| "".into(), |above| self.around(above));
@@ -224,8 +224,7 @@ impl Paths<'_> {
         path
     }
 
-    /// Name of a matched pair without details that vary between instances. Unmatched calls are left out of
-    /// paths, because they differ between instances.
+    /// Name of a node without details that vary between instances. `None` if the names of the two matched calls differ.
     fn name(&self, node: MergedId) -> Option<&str> {
         let diff = self.analysis.diff();
         if is_thread(self.analysis, node) {
@@ -233,7 +232,7 @@ impl Paths<'_> {
         }
         let (baseline, candidate) = match diff.merged().node(node) {
             MergedNode::Both(baseline, candidate) => (baseline, candidate),
-            // A compiled region also represents the calls that it replaced on the other side.
+            // The node of a compiled region has a call on only one side, but represents the replaced calls as well.
             MergedNode::Only(side, call) => return Some(diff.plain_name(side, call)),
         };
         let names = [

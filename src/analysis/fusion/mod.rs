@@ -1,18 +1,17 @@
 //! Finds nodes at which one side runs fewer kernels than the other.
 //!
-//! Only structure counts. The kernels of the two sides are compared at each lowest common node. Each interval
-//! between two common children of the node is compared separately. A launch directly below an op does not
-//! separate intervals. Copies and memsets are ignored, because they differ arbitrarily between libraries and
-//! between profilers.
+//! Times are ignored. The kernels of the two sides are compared at each lowest common node, separately for each
+//! interval between two common children of the node. A launch directly below an op does not separate intervals. Copies
+//! and memsets are ignored, because they differ arbitrarily between libraries and between profilers.
 //!
 //! ```text
 //! Block                       Block
 //! ├── >> aten::mul            └── << triton_poi_fused_add_mul_0   1 kernel
 //! └── >> aten::add   2 kernels                                    fused in trace2
 //! ```
-//! A *fusion* is reported if both sides have the node, one side has fewer ops and fewer kernels there, and
-//! the ops on that side explain every op on the other side (see `explain`). At least two instances must agree
-//! on the change. If the kernel counts differ for another reason, a *change of the kernel count* is reported.
+//! A *fusion* is reported if one side has fewer ops and fewer kernels at a common node, and its ops explain every op on
+//! the other side (see `explain`). At least two instances must agree on the change; in a compiled region, one is
+//! enough. If the kernel counts differ for another reason, a *change of the kernel count* is reported.
 
 mod absorbed;
 mod explain;
@@ -34,10 +33,10 @@ use pieces::Pieces;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Minimum number of agreeing instances required to report a fusion.
+/// Minimum number of instances that must agree for a fusion to be reported outside of compiled regions.
 const ENOUGH: usize = 2;
 
-/// How the number of kernels at a node changed.
+/// How the number of kernels at a node differs between the sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KernelChange {
     /// The given side runs fewer kernels to do the work of several ops on the other side.
@@ -46,27 +45,27 @@ pub enum KernelChange {
     Count,
 }
 
-/// Nodes with the same path whose kernel count changed in the same way.
+/// A group of nodes with the same path at which the kernel count differs between the sides in the same way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FusionRow {
     /// The names of the modules and ops that enclose the node, then the name of the node itself, all without
     /// instance numbers.
     pub path: String,
-    /// How the kernel count changed.
+    /// How the kernel count differs.
     pub change: KernelChange,
-    /// Kernel count of one instance on each side.
+    /// Number of kernels at a single node, for each side.
     pub kernel_count: PerSide<usize>,
     /// Names of the ops that launch the kernels, in order. For a kernel without an op, the name of the kernel.
     pub ops: PerSide<Vec<String>>,
-    /// The kernel names in the first instance, with counts.
+    /// The names of the kernels at the first node, with their counts, for each side.
     pub kernels: PerSide<BTreeMap<String, u64>>,
-    /// Total kernel time over the agreeing instances.
+    /// Total kernel time over all nodes of the row.
     pub time: PerSide<Nanos>,
-    /// Number of nodes that have the row's path, and at which both sides launch kernels from the row's ops.
+    /// Number of nodes with the path and the launching ops of this row, including nodes with other kernel counts.
     pub instances: usize,
-    /// Number of `instances` that also have the kernel counts and the change of this row.
+    /// Number of nodes among `instances` that also have the kernel counts and the change of this row.
     pub agreeing: usize,
-    /// The first of the nodes that `agreeing` counts.
+    /// The first of the nodes counted in `agreeing`.
     pub first: MergedId,
 }
 
@@ -77,13 +76,14 @@ impl FusionRow {
     }
 }
 
-/// What all instances in a row have in common: the path, and the names of the launching ops on each side.
+/// The path of an instance, and the names of the launching ops on each side. All instances in a row have the same path
+/// and ops.
 type Place<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
 
 /// Instances agree if they have the same [`Place`], kernel counts and change.
 type Agreement<'a> = (Place<'a>, (usize, usize), KernelChange);
 
-/// Instances form one row if they agree. Instances directly below a thread must also run the same kernels.
+/// Instances form one row if they agree. If their node is a thread, they must also run kernels with the same names.
 type Group<'a> = (Agreement<'a>, &'a [&'a str]);
 
 pub(super) fn find_fusions(analysis: &Attribution) -> Vec<FusionRow> {

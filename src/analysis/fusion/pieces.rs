@@ -1,5 +1,5 @@
-//! Selects the pieces of work that a fusion may combine: kernels or, if host time is compared, the ops that
-//! correspond to kernels.
+//! Selects the pieces of work that a fusion may combine. The pieces are kernels or, if host time is compared, the ops
+//! that do the work of kernels.
 //!
 //! ```text
 //! aten::linear            a shell: it contains an op that is work in its own right
@@ -16,13 +16,12 @@ use crate::trace::{ByName, Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::ops::Range;
 
-/// The pieces of work on both sides. If GPU time is compared, the lists of op pieces are empty, because every
-/// piece is a kernel.
+/// The pieces of work on both sides.
 pub(super) struct Pieces<'a> {
     pub(super) analysis: &'a Attribution,
     pub(super) leaves: Leaves<'a>,
-    /// For each call, the number of op pieces before the call in preorder; the last entry is the number of
-    /// all op pieces.
+    /// For each call, the number of pieces that are ops before the call in preorder; the last entry is the number of
+    /// all such pieces. Empty if GPU time is compared, because the pieces are then kernels.
     ops_before: PerSide<Vec<u32>>,
 }
 
@@ -37,8 +36,8 @@ impl<'a> Pieces<'a> {
         Pieces { analysis, leaves: Leaves::new(analysis), ops_before }
     }
 
-    /// Whether a measured event is a piece of work: a kernel that neither copies nor sets memory, or an op
-    /// that corresponds to such a kernel.
+    /// Whether a measured event is a piece of work: a kernel that is not a memcpy or memset or, if host time is
+    /// compared, an op that does the work of such a kernel.
     pub(super) fn has(&self, side: Side, event: CallId) -> bool {
         let tree = self.analysis.tree(side);
         match self.analysis.measure() {
@@ -51,7 +50,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Duration of the kernel, or of the op including nested calls.
+    /// Duration of a piece: of the kernel, or of the op including nested calls.
     pub(super) fn time(&self, side: Side, event: CallId) -> Nanos {
         self.analysis.tree(side).duration(event)
     }
@@ -78,8 +77,8 @@ fn counts_before(pieces: &[bool]) -> Vec<u32> {
     std::iter::once(0).chain(counts).collect()
 }
 
-/// Marks the innermost ops that do specific work, and the outermost ops that do auxiliary work. An op with
-/// auxiliary work is not marked if it contains an op with specific work, or is part of a marked op.
+/// Marks the innermost ops that do specific work, and the outermost ops that do auxiliary work. An op with auxiliary
+/// work is not marked if it contains an op with specific work, or is inside a marked op.
 fn working_ops(analysis: &Attribution, side: Side) -> Vec<bool> {
     let tree = analysis.tree(side);
     let mut known = ByName::new(tree.trace());

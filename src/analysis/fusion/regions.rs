@@ -1,18 +1,17 @@
-//! Finds out which kernel of a compiled region does the work of each op that the region replaced.
+//! Determines which kernel of a compiled region does the work of each op that the region replaced.
 //!
 //! ```text
 //! trace1    mm [a]   add   mul   mm [b]   mean   pow
 //! trace2    mm [a]   fused_add_mul    mm [b]   fused_mean_pow
 //! ```
-//! Ops that the region still calls, such as matrix products, are aligned by op and shapes. Between two
-//! aligned pairs, an op that the region still calls is aligned by name alone if both sides call it the same
-//! number of times. Each remaining op between two aligned pairs is assigned to a kernel that may contain it. The
-//! assignment keeps the order of the ops and kernels. An op that is still unassigned goes to a later kernel
-//! if possible, because a compiler defers the ops that it fuses; otherwise, it goes to an earlier kernel. If
-//! there are enough kernels, unassigned ops with the same name go to different kernels. A kernel without
-//! assigned ops is joined to a nearby kernel if the joined kernel's name mentions an op that is assigned to
-//! the nearby kernel. For example, a two-step reduction has a small second kernel without ops of its own. Ops
-//! and kernels that cannot be matched by name remain unassigned, on both sides.
+//! Replaced ops that the region still calls, such as matrix products, are aligned with these calls by name and shapes.
+//! In the gap between two such alignments, ops that the region still calls are aligned by name alone if both sides call
+//! them the same number of times. Each remaining op in a gap is assigned to a kernel in the same gap that may contain
+//! it, in order. If there are enough kernels, ops with the same name that are still unassigned are assigned to
+//! different kernels. Any other unassigned op is assigned to a later kernel if possible, because a compiler defers the
+//! ops that it fuses; otherwise, it is assigned to an earlier kernel. A kernel without assigned ops is joined to a
+//! nearby kernel if its name mentions an op that is assigned to the nearby kernel. For example, the second kernel of a
+//! two-step reduction has no ops of its own. Ops and kernels that cannot be matched by name remain unassigned.
 
 use super::KernelChange;
 use super::explain::FusionEvidence;
@@ -24,18 +23,19 @@ use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Two lists are aligned only if the product of their lengths is at most this number. Longer lists are
-/// matched greedily, in order.
+/// Maximum product of the lengths of two lists that are aligned by longest common subsequence. Longer lists are matched
+/// greedily, in order.
 const LONGEST: usize = 4_000_000;
 
-/// A kernel of a region together with its assigned ops, or all unassigned kernels and ops of a region.
+/// A part of a region: a kernel, with the kernels joined to it and its assigned ops, or all unassigned kernels and ops
+/// of the region.
 pub(super) struct Part {
     pub(super) node: MergedId,
     pub(super) kernels: PerSide<Vec<CallId>>,
     pub(super) change: KernelChange,
 }
 
-/// The parts of all compiled regions: fused kernels with their ops, and unassigned kernels and ops.
+/// The parts of all compiled regions. A kernel with exactly one assigned op is omitted, because nothing was fused.
 pub(super) fn parts(pieces: &Pieces<'_>) -> Vec<Part> {
     pieces.analysis.diff().regions().iter().flat_map(|region| of_region(pieces, region)).collect()
 }
@@ -101,16 +101,15 @@ fn is_piece(pieces: &Pieces<'_>, side: crate::side::Side, call: CallId) -> bool 
     pieces.analysis.row_index(side, call).is_some() && pieces.has(side, call)
 }
 
-/// The assignment of replaced ops to kernels.
+/// The assignment of replaced ops to the kernels of a region.
 struct Assigned {
-    /// For each replaced op, the position of the kernel to which the op is assigned.
+    /// For each replaced op, the position of the kernel to which it is assigned; `None` if it is unassigned.
     stands_for: Vec<Option<usize>>,
-    /// For each kernel, the position of the kernel to which it is joined; for a kernel that is not joined,
-    /// its own position.
+    /// For each kernel, the position of the kernel to which it is joined, or its own position if it is not joined.
     belongs_to: Vec<usize>,
 }
 
-/// The kernels and ops between two aligned pairs.
+/// The kernels and the replaced ops between two consecutive alignments.
 struct Gap {
     fused: Range<usize>,
     replaced: Range<usize>,
@@ -162,9 +161,9 @@ fn gaps(pairs: &[(usize, usize)], fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> 
     .collect()
 }
 
-/// Matches replaced ops with ops that the region still calls under the same name but with different shapes,
-/// such as attention with fewer heads. In a gap, the ops are matched in order under two conditions: the
-/// region calls no other op in the gap, and both sides call the op the same number of times.
+/// Aligns replaced ops in a gap with ops that the region still calls under the same name but with different shapes,
+/// such as attention with fewer heads. The ops are aligned in order if the region calls no other op in the gap, and
+/// both sides call the op the same number of times.
 fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let kept: Vec<usize> = gap.fused.clone().filter(|&at| !fused[at].is_generated).collect();
     let Some(&first) = kept.first() else { return Vec::new() };
@@ -177,8 +176,8 @@ fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(
     }
 }
 
-/// Assigns the unassigned ops of one name to different kernels, in order. A kernel is free if no op of that
-/// name is assigned to it. If there are too few free kernels, the ops remain unassigned.
+/// Assigns the unassigned ops with the same name and shapes to different kernels, in order. Only kernels to which no
+/// such op is assigned yet are used. If there are too few of them, the ops remain unassigned.
 fn one_each(
     fused: &[Leaf<'_>],
     replaced: &[Leaf<'_>],
@@ -222,8 +221,8 @@ fn one_each(
     }
 }
 
-/// Looks at each kernel that has no ops. If its name mentions an op that is assigned to a nearby kernel, the
-/// kernel is joined to that nearby kernel.
+/// Joins each kernel without assigned ops to a kernel in the same gap, if its name mentions an op that is assigned to
+/// that kernel.
 fn joined(
     fused: &[Leaf<'_>],
     replaced: &[Leaf<'_>],
@@ -252,8 +251,8 @@ fn joined(
     belongs_to
 }
 
-/// Aligns two lists of ops by longest common subsequence: the ops that the region still calls, and the
-/// replaced ops. Aligned ops have the same name and shapes.
+/// Aligns the ops that the region still calls with the replaced ops by longest common subsequence. Two ops can be
+/// aligned if they have the same name and shapes.
 fn anchors(fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let is_like = |at: usize, op: usize| {
         let (one, other) = (&fused[at], &replaced[op]);

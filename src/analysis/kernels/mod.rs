@@ -1,4 +1,4 @@
-//! Groups the measured events in two ways: by category and phase, and by kernel and op.
+//! Groups the measured events in two ways: by category and phase, and by name, category and launching op.
 
 mod same_kernels;
 mod stacks;
@@ -21,11 +21,10 @@ use crate::tree::CallId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Unclassified time is reported only if its share of the total time is at least this percentage. A smaller
-/// share would be shown as 0.00%.
+/// Minimum share of unclassified time, in percent, that is reported. A smaller share would be shown as 0.00%.
 const LEAST_SHARE: f64 = 0.005;
 
-/// Panic message if a tally contains a call without a slot.
+/// Panic message for a tally that contains a call which is not a measured event.
 const ACCOUNTED: &str = "tallies contain only attributed calls";
 
 /// All events of one category in one phase.
@@ -39,12 +38,12 @@ pub struct CategoryRow {
     pub tally: Tally,
 }
 
-/// All events that share a name, a category and a launching op.
+/// All events with the same name, category and launching op.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelRow {
     /// Name of the events.
     pub kernel: String,
-    /// The category, and the evidence that determined it.
+    /// The category of the events, and the evidence that determined it.
     pub category: EventCategory,
     /// Name of the nearest op above the events; empty if there is none.
     pub op: String,
@@ -53,7 +52,8 @@ pub struct KernelRow {
 }
 
 impl Analysis {
-    /// Tests the time difference of each tally. The tallies must contain every measured event exactly once.
+    /// Tests whether the time difference of each tally is significant. Together, the tallies must contain every
+    /// measured event exactly once.
     pub fn judge_tallies(&self, tallies: &[&Tally]) -> Vec<Judgement> {
         let mut groups = PerSide::from_fn(|side| vec![u32::MAX; self.slots(side)]);
         for (at, tally) in tallies.iter().enumerate() {
@@ -118,7 +118,7 @@ impl Attribution {
         rows
     }
 
-    /// Uncategorized time on each side.
+    /// Time of the unclassified events on each side.
     pub fn unclassified(&self) -> PerSide<Nanos> {
         let mut time = PerSide::default();
         for (side, event) in accounted(self) {
@@ -150,7 +150,7 @@ impl Attribution {
     }
 }
 
-/// Name of the category that accounts for the largest share of a row's time.
+/// Name of the category that accounts for most of an attribution row's time.
 pub(crate) fn row_category<'a>(analysis: &'a Attribution, row: &Row) -> &'a str {
     let mut times: BTreeMap<CategoryId, Nanos> = BTreeMap::new();
     for side in Side::BOTH {
@@ -159,12 +159,13 @@ pub(crate) fn row_category<'a>(analysis: &'a Attribution, row: &Row) -> &'a str 
                 analysis.time_of(side, event);
         }
     }
-    // If several categories have the same time, the first category wins.
+    // If several categories account for the same time, the first of them is used.
     let most = times.into_iter().max_by_key(|&(id, time)| (time, Reverse(id)));
     most.map_or("", |(id, _)| analysis.options().categories.name(id))
 }
 
-/// All measured events, each exactly once, row by row; in each row, the baseline's events come first.
+/// All measured events, each exactly once, in the order of the attribution rows. In each row, the events of the
+/// baseline come first.
 pub(super) fn accounted(analysis: &Attribution) -> impl Iterator<Item = (Side, CallId)> + '_ {
     analysis.rows().iter().flat_map(|row| {
         Side::BOTH

@@ -14,29 +14,29 @@ use rustc_hash::FxHashMap;
 /// All events of one kernel that were launched below matched ops with the same name and shapes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SameKernelRow {
-    /// Name of the matched ops, or of the launch if there is no op.
+    /// Name of the matched ops or, if there is no op, of the launch.
     pub op: String,
     /// Name of the kernel that both sides run.
     pub kernel: String,
-    /// `Input Dims` of the baseline op and of the candidate op; empty if not recorded.
+    /// `Input Dims` of the matched ops on each side; empty if not recorded.
     pub shapes: PerSide<String>,
     /// The events.
     pub tally: Tally,
 }
 
 impl SameKernelRow {
-    /// Sort key for rows with the same time.
+    /// The sort key of the row among rows with the same time.
     fn texts(&self) -> [&str; 4] {
         [&self.op, &self.kernel, &self.shapes.baseline, &self.shapes.candidate]
     }
 }
 
-/// The kernels that both sides run below matched ops, and all other events.
+/// All measured events, divided into kernels that both sides run below matched ops, and all other events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SameKernels {
     /// The rows, sorted by descending total time of both sides.
     pub rows: Vec<SameKernelRow>,
-    /// All events that are in no row. Their times and the times of the rows add up to the totals.
+    /// All measured events that are not in a row. The times of the rows and of these events add up to the totals.
     pub others: Tally,
 }
 
@@ -48,10 +48,10 @@ impl SameKernels {
     }
 }
 
-/// Key of a row: the numbers of the op name and the kernel name, and the shapes on both sides.
+/// Key of a row: the number of the op's name, the number of the kernel's name, and the shapes on both sides.
 type Key = (u32, u32, PerSide<TextId>);
 
-/// The number of the event name, the side, and the event.
+/// An event: the number of its name, its side, and its id.
 type Named = (u32, Side, CallId);
 
 pub(in crate::analysis) fn find_same_kernels(analysis: &Attribution) -> SameKernels {
@@ -88,7 +88,8 @@ pub(in crate::analysis) fn find_same_kernels(analysis: &Attribution) -> SameKern
     SameKernels { rows, others }
 }
 
-/// The events of a row sorted by name, with the baseline before the candidate.
+/// The events of an attribution row, grouped by name. For each name, the events of the baseline come before those of
+/// the candidate.
 fn by_event_name(row: &Row, texts: &mut SharedTexts<'_>) -> Vec<Named> {
     let mut events: Vec<Named> = Vec::new();
     for side in Side::BOTH {

@@ -1,9 +1,8 @@
 //! Collects the distinct Python stacks from which measured events were launched.
 //!
-//! A stack is the Python stack of the launching thread at the time of the *launch*. The stack contains the
-//! frames that enclose the launch in the call tree, not the frames that Python executes later, while the GPU
-//! runs the kernel. Traces from 2021 have no frames; instead, each op has a string that lists the frames,
-//! innermost first.
+//! The stack of an event is the Python stack of the launching thread at the time of the *launch*. It contains the
+//! frames that enclose the launch in the call tree, and not the frames that run later, while the GPU runs the kernel.
+//! Traces from 2021 have no frames. Instead, each op has a string that lists its frames, innermost first.
 //!
 //! Stacks that differ only in object addresses and module instance numbers are treated as the same stack.
 
@@ -26,8 +25,8 @@ pub struct PythonStack {
 }
 
 impl Attribution {
-    /// The distinct Python stacks of the given events on each side, most frequent first, limited to
-    /// `AnalysisOptions::stacks`. Events without frames above them are not counted.
+    /// The distinct Python stacks of the given events on each side, most frequent first. At most
+    /// `AnalysisOptions::stacks` stacks are returned for each side. Events without frames above them are not counted.
     pub fn stacks(&self, events: &PerSide<Vec<CallId>>) -> PerSide<Vec<PythonStack>> {
         PerSide::from_fn(|side| stacks_of_side(self, side, &events[side]))
     }
@@ -60,14 +59,14 @@ fn stacks_of_side(analysis: &Attribution, side: Side, events: &[CallId]) -> Vec<
 
 /// The distinct Python stacks of a trace, and the stack of each measured event.
 ///
-/// Stacks share their outer frames: each stack is stored as a reference to its enclosing stack, plus the
+/// Stacks share their outer frames: a stack is stored as the id of the stack without its innermost frame, and the
 /// innermost frame.
 #[derive(Debug, Clone, Default)]
 pub(in crate::analysis) struct Stacks {
-    /// For each stack, the id of the enclosing stack and the id of the innermost frame's name.
+    /// For each stack, the id of the stack without its innermost frame, and the number of the innermost frame's name.
     frames: Vec<(u32, u32)>,
     names: Vec<String>,
-    /// Id of the stack of each measured event, by slot; [`NO_STACK`] for events without frames.
+    /// Id of each measured event's stack, indexed by the event's slot; [`NO_STACK`] for events without frames.
     of_slot: Vec<u32>,
 }
 
@@ -120,7 +119,7 @@ impl Stacks {
         number
     }
 
-    /// The id of the stack that extends the stack `outside` by the frame `name`.
+    /// The id of the stack that consists of the stack `outside` and the additional innermost frame `name`.
     fn inside(&mut self, known: &mut Known, outside: u32, name: u32) -> u32 {
         *known.stacks.entry((outside, name)).or_insert_with(|| {
             self.frames.push((outside, name));
@@ -141,15 +140,15 @@ impl Stacks {
     }
 }
 
-/// The names and stacks that already have a number.
+/// The numbers of the names, and the ids of the stacks, that were already added.
 #[derive(Debug, Default)]
 struct Known {
     names: FxHashMap<String, u32>,
     stacks: FxHashMap<(u32, u32), u32>,
 }
 
-/// A frame name without module instance number and object address, so that stacks that differ only in these
-/// details are treated as the same stack. Line numbers are kept because they identify the call site.
+/// A frame name without its module instance number or object address, because stacks that differ only in these details
+/// are treated as the same stack. Line numbers are kept because they identify the call site.
 fn lasting_name(name: &str) -> &str {
     if let Some(number) = ModuleName::of(name).and_then(|module| module.number) {
         return &name[..name.len() - number.len() - "_".len()];
@@ -157,7 +156,7 @@ fn lasting_name(name: &str) -> &str {
     name.split_once(" at 0x").map_or(name, |(what, _)| what)
 }
 
-/// The stack string that was recorded for the nearest op.
+/// The stack string that was recorded for the nearest call at or above the given call.
 fn recorded_text(tree: &CallTree, call: CallId) -> Option<TextId> {
     let stacks = tree.trace().call_stacks();
     std::iter::once(call)
@@ -166,7 +165,7 @@ fn recorded_text(tree: &CallTree, call: CallId) -> Option<TextId> {
         .find_map(|event| stacks.get(event).copied())
 }
 
-/// The frames in a string such as `a.py(1): f;b.py(2): main`, innermost first.
+/// The frames in a recorded stack string such as `a.py(1): f;b.py(2): main`, innermost first.
 fn recorded_frames(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     text.split(['\n', ';']).map(str::trim).filter(|frame| !frame.is_empty())
 }

@@ -1,5 +1,5 @@
-//! Matches the layers of the two sides, and computes the time of each layer and the times of the ops in an
-//! average layer.
+//! Matches the layers of the two sides, and computes the time of each layer, and the time of each op in an average
+//! layer.
 
 mod ops;
 mod pairs;

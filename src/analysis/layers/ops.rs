@@ -1,9 +1,8 @@
-//! Computes `layer_ops.csv`: the ops of an average layer on both sides of an [`Analysis`].
+//! Computes `layer_ops.csv`, which lists the ops of an average layer on both sides of an [`Analysis`].
 //!
-//! Attribution rows are combined into one line if they have the same name and the same index in their layer,
-//! such as the second `aten::addmm` of each layer. Each layer contributes one sample to the line in each
-//! step. For graph replays, kernels are combined instead of rows, because a single row contains the whole
-//! graph.
+//! A line combines one attribution row from each layer: rows with the same name and the same index in their layer, such
+//! as the second `aten::addmm` of each layer. Each layer contributes one sample per step to the line. For graph
+//! replays, a line combines kernels instead of rows, because a single row contains the whole graph.
 
 use super::{LayerPairs, PlacePair};
 use crate::analysis::Attribution;
@@ -15,18 +14,19 @@ use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One op of a layer, with its times over all layers of a stack.
+/// An op of an average layer, with its times over all layers of a stack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerOpRow {
-    /// The first layer of the stack, which represents all layers of the stack; or the work outside of layers.
+    /// The first layer of the stack, which represents all layers of the stack. For an op outside of layers, the work to
+    /// which the op belongs.
     pub place: PlacePair,
     /// The phase of the op.
     pub phase: Phase,
-    /// Position among the ops of the stack and phase, from 0.
+    /// Position of the op among the ops of its stack and phase, counted from 0.
     pub position: u32,
     /// Name of the attribution rows, or name of the kernel in a graph replay.
     pub name: String,
-    /// Index among the ops with the same name in the layer, from 0; always 0 outside of layers.
+    /// Index of the op among the ops with the same name in its layer, counted from 0; always 0 outside of layers.
     pub nth: u32,
     /// Times of the op on each side.
     pub spread: PerSide<Spread>,
@@ -35,26 +35,25 @@ pub struct LayerOpRow {
 /// The time of an op, over all layers of all steps.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spread {
-    /// Number of layers that contain the op, summed over all steps.
+    /// Number of layers that contain the op. A layer counts once per step.
     pub layers: u64,
-    /// Number of layers in the stack and phase, summed over all steps.
+    /// Number of all layers in the stack and phase. A layer counts once per step.
     pub of_layers: u64,
     /// Number of measured events of the op.
     pub events: u64,
-    /// Total time of the op over all layers. The total times of all table rows add up to the totals of the
-    /// analysis.
+    /// Total time of the op over all layers. The total times of all lines add up to the totals of the analysis.
     pub total: Nanos,
-    /// Sum of the squared times over all layers, in µs².
+    /// Sum of the squares of the op's times in all layers, in µs².
     squares: f64,
 }
 
 impl Spread {
-    /// Mean time of the op over all layers, in µs; `None` if there are no layers.
+    /// Mean time of the op per layer, in µs; `None` if there are no layers. A layer without the op counts as 0.
     pub fn mean_us(&self) -> Option<f64> {
         (self.of_layers > 0).then(|| self.total.as_micros() / self.of_layers as f64)
     }
 
-    /// Sample standard deviation over all layers, in µs; `None` if there are fewer than two layers.
+    /// Sample standard deviation of the op's time per layer, in µs; `None` if there are fewer than two layers.
     pub fn deviation_us(&self) -> Option<f64> {
         let layers = self.of_layers as f64;
         let sum = self.total.as_micros();
@@ -63,20 +62,20 @@ impl Spread {
     }
 }
 
-/// The layers whose times are averaged, and their phase. The number is a position in [`LayerPairs::places`]:
-/// the position of the stack's first layer or, for work outside of layers, the position of this work.
+/// The layers whose times are averaged: a stack and a phase. The stack is given by the position of its first layer in
+/// [`LayerPairs::places`]. For work outside of layers, the number is the position of this work.
 type Group = (usize, Phase);
 
-/// One layer in one step: the layer's position in [`LayerPairs::places`], and the step.
+/// A layer in one step: the position of the layer in [`LayerPairs::places`], and the step.
 type Sample = (usize, u32);
 
-/// A name, represented by a position in the sorted list of names.
+/// A name, given by its position in the sorted list of names.
 type Name = u32;
 
-/// Key of an op in a layer; pieces of work with the same key are part of the same op.
+/// Key of an op in an average layer. Pieces of work with the same key belong to the same op.
 type OpKey = (Group, Name, u32);
 
-/// The time of an op, and the number of its events, in one sample on one side.
+/// The time and the number of events of an op in one sample, on one side.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
     events: u64,
@@ -84,8 +83,8 @@ struct Cell {
 }
 
 impl Attribution {
-    /// The ops of an average layer in each stack and phase, in execution order, followed by the ops outside
-    /// of layers. The times of all lines add up to the totals on both sides.
+    /// The ops of an average layer for each stack and phase, in execution order, and the ops outside of layers. The
+    /// times of all lines add up to the totals on both sides.
     pub fn layer_op_rows(&self, pairs: &LayerPairs) -> Vec<LayerOpRow> {
         let (mut names, mut pieces) = (Names::default(), Vec::new());
         let of_rows: Vec<Name> =
@@ -105,7 +104,7 @@ impl Attribution {
     }
 }
 
-/// The measured events on one side, with group, sample and name.
+/// The measured events on one side as pieces of work.
 fn pieces_of(
     analysis: &Attribution,
     pairs: &LayerPairs,
@@ -151,7 +150,7 @@ impl Names {
         }
     }
 
-    /// Sorts the names, and replaces the name numbers in the pieces by positions in the sorted list.
+    /// Sorts the names, and replaces the number of each piece's name with the position of the name in the sorted list.
     fn sort(self, pieces: &mut [(Side, Piece)]) -> Vec<String> {
         let mut names: Vec<(String, Name)> = self.0.into_iter().collect();
         names.sort_unstable();
@@ -166,7 +165,7 @@ impl Names {
     }
 }
 
-/// A measured event, with the properties that determine its line.
+/// A piece of work: a measured event, with the properties that determine its line in the table.
 #[derive(Debug)]
 struct Piece {
     group: Group,
@@ -176,18 +175,18 @@ struct Piece {
     time: Nanos,
 }
 
-/// How ops that have the same name within a layer are distinguished.
+/// What determines whether events with the same name in a layer belong to the same op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Within {
-    /// Ops with the same name are distinguished by attribution row; a row belongs to both sides.
+    /// Events belong to the same op if they are in the same attribution row, which both sides share.
     Row(usize),
-    /// Ops with the same name are distinguished by event; an event belongs to one side.
+    /// In a graph replay, each event is an op of its own.
     Graph(CallId),
-    /// Ops with the same name are not distinguished, because outside of layers each name has a single line.
+    /// Outside of layers, all events with the same name belong to the same op.
     Nothing,
 }
 
-/// A unit of work, and its name. The side is `None` for units that both sides share.
+/// A unit of work in a layer, with its side and its name. The side is `None` if both sides share the unit.
 type Unit = (Within, Option<Side>, Name);
 
 impl Piece {
@@ -197,8 +196,7 @@ impl Piece {
     }
 }
 
-/// Two indices for each unit of work in a sample: its index among the units with the same name, and its index
-/// among all units.
+/// For each unit of work in a sample, its index among the units with the same name, and its index among all units.
 fn numbers(pieces: &[(Side, Piece)]) -> FxHashMap<(Group, Sample, Unit), (u32, u32)> {
     let unit = |(side, piece): &(Side, Piece)| (piece.group, piece.sample, piece.unit(*side));
     let mut units: Vec<(Group, Sample, Unit)> = pieces.iter().map(unit).collect();
@@ -227,8 +225,8 @@ struct Table {
 #[derive(Debug, Default)]
 struct Line {
     cells: PerSide<BTreeMap<Sample, Cell>>,
-    /// Sum and count of the op's positions in its layers. The lines are sorted by mean position, which gives
-    /// the execution order.
+    /// Sum and count of the op's positions in its layers. Sorting the lines by mean position yields the execution
+    /// order.
     positions: (u64, u64),
 }
 
@@ -267,8 +265,8 @@ impl Table {
     }
 }
 
-/// For each position in [`LayerPairs::places`]: the position of the first layer in the same stack or, for
-/// work outside of layers, the position itself.
+/// For each position in [`LayerPairs::places`], the position of the first layer in the same stack. For work outside of
+/// layers, the position itself.
 fn first_places(places: &[PlacePair]) -> Vec<usize> {
     let stack = |place: PlacePair| match place {
         PlacePair::Layer { stack, .. } => Some(stack),
@@ -305,7 +303,7 @@ mod tests {
         let cell = |micros: i64| Cell { events: 1, time: Nanos(micros * 1_000) };
         let cells = BTreeMap::from([((0, 0), cell(2)), ((1, 0), cell(4)), ((2, 0), cell(6))]);
         let spread = spread(&cells, 4);
-        // The samples 2, 4, 6 and 0 µs have the mean 3 and the squared deviations 1, 1, 9 and 9.
+        // The samples 2, 4, 6 and 0 µs have a mean of 3 µs, and their squared deviations are 1, 1, 9 and 9 µs².
         assert_eq!(spread.mean_us(), Some(3.0));
         let deviation = spread.deviation_us().expect("four layers");
         assert!((deviation - (20.0_f64 / 3.0).sqrt()).abs() < 1e-12, "{deviation}");

@@ -1,9 +1,8 @@
 //! Matches the layers of the two traces.
 //!
-//! Layers are matched greedily: the two layers with the most matched calls between them are matched first.
-//! There may be no matched calls between two stacks, for example between graph replays on two platforms that
-//! have no kernel names in common. If two stacks have no matched calls, the stacks are matched by class and
-//! their layers by position.
+//! Layers are matched greedily: the two layers with the most matched calls between them are matched first. Stacks may
+//! have no matched calls, for example if they are graph replays on two platforms without common kernel names. Such
+//! stacks are matched in order, by class unless they are graph replays, and their layers are matched by position.
 
 use crate::analysis::Attribution;
 use crate::order::Order as _;
@@ -13,16 +12,16 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A layer on both sides, or on one side if it has no counterpart; or work outside of layers.
+/// Two matched layers, a layer without a counterpart, or a kind of work outside of layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PlacePair {
     /// The work before the first layer of a step.
     Pre,
-    /// A layer; `None` on a side that has no counterpart.
+    /// A layer.
     Layer {
-        /// Index of the matched pair of stacks that contains the layer.
+        /// Index of the layer's stack. Two matched stacks have the same index.
         stack: u32,
-        /// The matched layer on each side.
+        /// The layer on each side; `None` on a side without a counterpart.
         layers: PerSide<Option<LayerId>>,
     },
     /// The work between the layers of a step.
@@ -44,7 +43,7 @@ pub struct LayerPairs {
 }
 
 impl LayerPairs {
-    /// Finds and matches the layers of both traces.
+    /// Matches the layers of both traces.
     pub fn of(analysis: &Attribution) -> LayerPairs {
         let layers = PerSide::from_fn(|side| analysis.shared_layers(side).clone());
         let votes = votes(analysis, &layers);
@@ -76,20 +75,19 @@ impl LayerPairs {
         &self.layers[side]
     }
 
-    /// All layers, and the work outside of layers: first the work before the layers, then the layers by
-    /// stack, then all other work.
+    /// All layers, and all kinds of work outside of layers. The work before the layers comes first, followed by the
+    /// layers of each stack and then by all other work.
     pub fn places(&self) -> &[PlacePair] {
         &self.places
     }
 
-    /// The position in [`LayerPairs::places`] of the entry that contains a call: a layer, or the work outside
-    /// of layers.
+    /// The position in [`LayerPairs::places`] of the layer, or of the work outside of layers, that contains a call.
     pub fn place_of(&self, side: Side, call: crate::tree::CallId) -> usize {
         self.of_places[side][&self.layers[side].place(call)]
     }
 
-    /// Class of the layers in the stack: one name, or both names separated by `|` if the sides differ; empty
-    /// outside of layers.
+    /// Class of the layers in a layer's stack; empty outside of layers. If the sides differ, the result contains both
+    /// names, separated by `|`.
     pub fn stack_name(&self, place: PlacePair) -> String {
         let name = |side: Side| {
             place.layer(side).map(|layer| self.layers[side].stack(layer).class.as_str())
@@ -171,8 +169,8 @@ fn votes(analysis: &Attribution, layers: &PerSide<Arc<Layers>>) -> Votes {
     votes
 }
 
-/// All ids in the order of the baseline. An id that only the candidate has is inserted after its predecessor
-/// in the candidate.
+/// Pairs of ids, with `None` for an id without a counterpart. They are in the order of the baseline; an id that only
+/// the candidate has comes after the pair that precedes it in the candidate.
 type IdPairs = Vec<(Option<u32>, Option<u32>)>;
 
 fn pair_stacks(layers: &PerSide<Arc<Layers>>, votes: &Votes) -> IdPairs {
@@ -217,8 +215,9 @@ fn pair_layers(
     in_order(&pairs, counts)
 }
 
-/// Matches ids greedily: repeatedly picks the two unmatched ids with the most matched calls between them.
-/// Ties are broken in favor of the smallest shift in position, so swapping the sides gives the same result.
+/// Matches ids greedily: repeatedly picks the two unmatched ids with the most matched calls between them. If there are
+/// several, the two with the smallest difference in position are picked first, so the result does not depend on which
+/// trace is the baseline.
 fn strongest_first(votes: &BTreeMap<(u32, u32), u64>) -> Vec<(u32, u32)> {
     let mut order: Vec<((u32, u32), u64)> =
         votes.iter().map(|(&pair, &count)| (pair, count)).collect();

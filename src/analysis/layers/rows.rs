@@ -8,18 +8,20 @@ use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// A layer is an outlier if its time differs from the median of its stack and phase by more than this many
-/// scaled median absolute deviations (Iglewicz and Hoaglin, *How to Detect and Handle Outliers*, 1993).
+/// A layer is an outlier if its time differs from the median time of the layers in the same stack and phase
+/// by more than this many scaled median absolute deviations (Iglewicz and Hoaglin, *How to Detect and Handle
+/// Outliers*, 1993).
 const OUTLYING: f64 = 3.5;
 
-/// The difference must also exceed 1/`NOTABLE_SHARE` of the median. Without this condition, layers with tiny
-/// differences would count as outliers, because the times of identical layers have almost no spread.
+/// The time of an outlier must also differ from the median by more than 1/`NOTABLE_SHARE` of the median.
+/// Without this condition, layers with tiny differences would count as outliers, because the times of
+/// identical layers have almost no spread.
 const NOTABLE_SHARE: f64 = 20.0;
 
-/// The work in one layer, or outside of layers, in one phase.
+/// A row of `layers.csv`: the work of one phase in one layer, or outside of layers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerRow {
-    /// The layer, or the work outside of layers.
+    /// The layer that the row describes, or the kind of work outside of layers.
     pub place: PlacePair,
     /// The phase.
     pub phase: Phase,
@@ -27,7 +29,7 @@ pub struct LayerRow {
     pub events: PerSide<u64>,
     /// Total time of the measured events.
     pub time: PerSide<Nanos>,
-    /// For each side, whether the layer's time is an outlier within its stack and phase.
+    /// For each side, whether the layer's time is an outlier among the layers of the same stack and phase.
     pub outlier: PerSide<bool>,
     /// The verdict on the layer's time, with its evidence.
     pub judgement: Judgement,
@@ -46,8 +48,8 @@ impl LayerRow {
 }
 
 impl Analysis {
-    /// The time of each layer and phase, including rows for work outside of layers. The times of
-    /// all rows add up to the totals on both sides.
+    /// One row for each layer and phase, and rows for the work outside of layers. On each side, the times of
+    /// all rows add up to the total time.
     pub fn layer_rows(&self, pairs: &LayerPairs) -> Vec<LayerRow> {
         let phases = PerSide::from_fn(|side| self.phases(side));
         let keys = pairs.places().iter().flat_map(|&place| Phase::ALL.map(|phase| (place, phase)));

@@ -1,10 +1,12 @@
-//! Finds memory usage that grows from step to step, and the calls that keep the memory.
+//! Finds memory usage that grows from step to step, and the calls that allocate this memory without freeing
+//! it.
 //!
-//! A call leaks if two conditions are met. The live bytes of the device grow in each step. In each step, the
-//! call allocates blocks that are still live when the last step ends. Blocks that were allocated in the last
-//! step do not count, because a program may keep the results of a step until the next step. Memory usage
-//! also grows if each step replaces a block with a larger block, as when a cache is extended by
-//! concatenation. This is not a leak, because the program frees the block of the previous step.
+//! A call leaks if two conditions are met. First, the number of live bytes on the device grows in every
+//! step. Second, in every step except the last, the call allocates blocks that are still live when the last
+//! step ends. Blocks from the last step itself do not count, because a program may keep the results of a
+//! step until the next step. Memory usage also grows if each step replaces a block with a larger block, as
+//! when a cache is extended by concatenation. Such growth is not a leak, because the program frees the block
+//! of the previous step.
 
 use super::rows::memory_node;
 use crate::analysis::Attribution;
@@ -19,10 +21,12 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Minimum number of steps required to detect a leak: two steps that keep memory, and a later step.
+/// Minimum number of steps required to detect a leak: two steps that allocate memory without freeing it, and
+/// a later step.
 const FEWEST_STEPS: usize = 3;
 
-/// Finds the first node with each name. This node represents all calls with this name, in all steps.
+/// Maps each name to the first merged node with this name. This node represents all calls with the same
+/// name, in all steps.
 struct FirstOfName<'a> {
     analysis: &'a Attribution,
     nodes: FxHashMap<(Side, TextId), MergedId>,
@@ -42,13 +46,13 @@ impl<'a> FirstOfName<'a> {
     }
 }
 
-/// A leak: memory usage on a device that grows in each step of one side.
+/// A leak: on one side, the memory usage of a device grows in every step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Leak {
     pub(crate) place: MemoryPlace,
-    /// Mean growth per step over all steps, in bytes.
+    /// Growth of the device's memory usage, in bytes per step, averaged over all steps.
     pub(crate) per_step: i64,
-    /// The matched ops that keep memory, with bytes per step, largest first.
+    /// The ops that allocate memory without freeing it, each with its bytes per step; largest first.
     pub(crate) calls: Vec<(MergedId, i64)>,
 }
 
@@ -58,7 +62,7 @@ pub(in crate::analysis) fn leaks_of(analysis: &Attribution, side: Side) -> Vec<L
     devices.filter_map(|(place, usage)| leak(analysis, side, place, usage)).collect()
 }
 
-/// Whether leaks can be detected on a side. This requires at least three recorded steps, and memory
+/// Whether leaks can be detected on a side. Detection requires at least three recorded steps, and memory
 /// events with addresses.
 pub(crate) fn shows_leaks(analysis: &Attribution, side: Side, place: MemoryPlace) -> bool {
     let steps = analysis.steps(side).spans();

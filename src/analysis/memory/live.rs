@@ -1,8 +1,9 @@
-//! Computes the live memory on both sides at the peak of a device, by module and matched op.
+//! Lists which memory is live on both sides when a device's memory usage peaks, by module and op.
 //!
-//! The two sides often reach their peaks in different calls, and live sets from different moments are not
-//! comparable. Therefore, if one side reaches its peak in a matched call, the other side's live set is taken
-//! at the moment with the most live memory during the counterpart of that call.
+//! The two sides often reach their peaks in different calls, and the memory that is live in one call cannot
+//! be compared with the memory that is live in another. Therefore, if one side reaches its peak in a matched
+//! call, the other side is measured during the counterpart of that call, at the moment with the most live
+//! memory.
 
 use super::rows::MemorySource;
 use super::rows::{memory_node, memory_source};
@@ -24,13 +25,13 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct LiveSet {
     /// The device.
     pub place: MemoryPlace,
-    /// The matched step to which the peak belongs; `None` for the peak of the whole recording.
+    /// The matched step in which the peak occurs; `None` for the peak of the whole recording.
     pub step: Option<PerSide<StepId>>,
     /// The side whose memory is at its peak.
     pub peak_of: Side,
     /// Name of the innermost matched op or frame in which this side reaches its peak. Empty if the peak is at
-    /// the start or outside of matched calls. The other side's live memory is then the memory at its own
-    /// peak.
+    /// the start or outside of matched calls. If empty, the other side's live memory is measured at that
+    /// side's own peak.
     pub call: String,
     /// Total live bytes; `None` on a side that has no events for the device, or whose events have no
     /// addresses.
@@ -53,11 +54,12 @@ pub struct LiveRow {
     pub bytes: PerSide<Option<i64>>,
 }
 
-/// A moment on one side: the position of the most recent event, or `None` before all events.
+/// A moment on one side, given as the position of the most recent memory event; `None` before the first
+/// event.
 type Moment = Option<usize>;
 
 impl Attribution {
-    /// Two live sets for each device: at the baseline's peak, then at the candidate's peak.
+    /// For each device, two live sets: one at the baseline's peak, and one at the candidate's peak.
     #[doc(hidden)]
     pub fn live_sets(&self) -> Vec<LiveSet> {
         let places: BTreeSet<MemoryPlace> = Side::BOTH
@@ -69,8 +71,8 @@ impl Attribution {
         sets.filter_map(|(place, side)| live_set(self, place, None, side, &mut names)).collect()
     }
 
-    /// Two live sets for each device and each step that both sides have: at the baseline's peak in the step,
-    /// then at the candidate's peak in the step.
+    /// For each device and each step that both sides have, two live sets: one at the baseline's peak in the
+    /// step, and one at the candidate's peak in the step.
     #[doc(hidden)]
     pub fn live_sets_of_steps(&self) -> impl Iterator<Item = LiveSet> {
         let places: BTreeSet<MemoryPlace> =

@@ -28,7 +28,7 @@ pub enum MemorySource {
     OutsideOps,
     /// Blocks that were allocated before the first memory event.
     Before,
-    /// Bytes that are part of `Total Allocated` but not explained by any recorded event.
+    /// Bytes that `Total Allocated` includes but that no recorded event explains.
     NotRecorded,
 }
 
@@ -77,9 +77,9 @@ impl MemorySource {
 }
 
 impl Attribution {
-    /// The memory of each device by matched op, outermost op and shapes. Rows are sorted by live bytes at
-    /// the device's peak, largest first; the side with more bytes counts. On each side, the rows' live
-    /// bytes at the peak add up to the peak of the device.
+    /// The memory of each device, with one row per op, outermost op and shapes. The rows of a device are
+    /// sorted by their live bytes at its peak, on the side with more such bytes, largest first. On each
+    /// side, the live bytes of all rows at the peak add up to the device's peak.
     #[doc(hidden)]
     pub fn memory_rows(&self) -> Vec<MemoryRow> {
         let mut found: BTreeMap<(MemoryPlace, MemorySource), PerSide<Option<MemoryFigures>>> =
@@ -114,8 +114,8 @@ impl Attribution {
     }
 }
 
-/// The op to which an allocation is attributed: the nearest op at or above `call` that both traces have
-/// or, if there is none, the nearest op.
+/// The op that an allocation is attributed to: the nearest op at or above `call` that both traces have or,
+/// if there is no such op, the nearest op.
 pub(super) fn memory_node(analysis: &Attribution, side: Side, call: CallId) -> Option<MergedId> {
     let common = analysis.diff().lowest_common_op(side, call);
     let op = common.or_else(|| analysis.op_of(side, call))?;
@@ -164,7 +164,7 @@ fn memory_of(
     found
 }
 
-/// The op of a node, as the source of a memory difference.
+/// The op of a merged node, as a memory source.
 pub(super) fn memory_source(analysis: &Attribution, node: MergedId) -> MemorySource {
     let calls = analysis.diff().merged().node(node);
     let text = |of: &dyn Fn(Side, CallId) -> String| {
@@ -191,7 +191,7 @@ pub(super) fn memory_source(analysis: &Attribution, node: MergedId) -> MemorySou
 }
 
 impl MemoryFigures {
-    /// The byte counts for a source that allocates nothing on a device that has events.
+    /// The counts of a source that allocates nothing, on a device that has memory events.
     fn none(usage: &DeviceUsage) -> MemoryFigures {
         let zero = usage.has_addresses().then_some(0);
         MemoryFigures {

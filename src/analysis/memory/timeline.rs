@@ -32,7 +32,7 @@ pub struct MemorySpan {
     pub start: i64,
     /// Bytes that are allocated at the end of the span.
     pub end: i64,
-    /// Maximum number of bytes allocated at one time.
+    /// Highest number of bytes that are allocated at the same time during the span.
     pub peak: i64,
     /// Name of the op in which usage reaches the peak; empty if the peak is at the start or outside of ops.
     pub peak_op: String,
@@ -43,8 +43,8 @@ pub struct MemorySpan {
 }
 
 impl Attribution {
-    /// The memory timeline of each device: the whole recording, then each step. Empty if there are no memory
-    /// events.
+    /// The memory timeline of each device: one row for the whole recording, then one row for each step.
+    /// Empty if there are no memory events.
     pub fn memory_timeline(&self) -> Vec<MemoryTimelineRow> {
         let places: BTreeSet<MemoryPlace> = Side::BOTH
             .into_iter()

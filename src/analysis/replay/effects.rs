@@ -18,28 +18,28 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
 
-/// Maximum difference between a replay and its recording, as a share of the step time.
+/// A replay is rejected if its times differ from the recorded times by more than this share.
 const TOLERANCE: f64 = 0.02;
 /// The same limit as [`TOLERANCE`], for recordings in which GPU events on several streams depend on each
 /// other.
 const CROSSING_TOLERANCE: f64 = 0.05;
-/// Maximum share of GPU time in events whose launch is not in the trace.
+/// Maximum share of the GPU time that may belong to events whose launch is not in the trace. Above this share, the
+/// trace is not replayed.
 const UNLAUNCHED: f64 = 0.5;
 /// Code of the note about two sides that run different programs.
 const OTHER_PROGRAM: &str = "DIFFERENT_ARCHITECTURE";
-/// Factors for the durations of GPU work. Replays with these factors show whether small differences change
-/// the critical path.
+/// Factors that scale the durations of GPU work. Replays with these factors show whether small differences change the
+/// critical path.
 const NEAR: [f64; 3] = [0.98, 1.0, 1.02];
 
-/// How a difference between the sides affects the step time. For example, the difference can be a change, or the host
-/// times of all matched calls.
+/// How a difference between the sides affects the step time. The difference can be a single change, for example, or
+/// the host times of all matched calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Effect {
-    /// Step time of the baseline with only this difference taken from the candidate, minus step time of the unchanged
+    /// Step time of the baseline if only this difference is applied to it, minus the step time of the unchanged
     /// baseline.
     pub alone: Nanos,
-    /// Step time of the unchanged candidate, minus step time of the candidate with only this difference taken from the
-    /// baseline.
+    /// Step time of the unchanged candidate, minus the step time of the candidate if only this difference is undone.
     pub last: Nanos,
 }
 
@@ -54,7 +54,7 @@ pub struct Check {
     pub replayed: Nanos,
 }
 
-/// An assumption that yields a lower bound of the step time.
+/// An assumption that yields a lower bound for the step time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[doc(hidden)]
 pub enum Limit {
@@ -93,7 +93,7 @@ impl Limit {
     }
 }
 
-/// The critical path of a side, per step.
+/// How the time per step on a side's critical path divides into parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[doc(hidden)]
 pub struct PathRange {
@@ -111,7 +111,7 @@ pub struct Replays {
     recorded: PerSide<Recorded>,
     /// Number of steps in each recording.
     steps: PerSide<i64>,
-    /// Number of steps that are compared.
+    /// Number of compared steps on each side.
     compared: PerSide<i64>,
     /// Time at which the replay of each side ends if nothing is changed.
     ends: PerSide<i64>,
@@ -120,7 +120,8 @@ pub struct Replays {
 impl Replays {
     /// Builds the graphs of both sides and checks their replays.
     ///
-    /// # Errors The reason why there is no replay, and the side that cannot be replayed. The side is `None` if the
+    /// # Errors
+    /// Returns the reason why there is no replay, and the side that cannot be replayed. The side is `None` if the
     /// traces do not record the same work.
     pub fn of(
         analysis: &Attribution,
@@ -163,8 +164,8 @@ impl Replays {
         Nanos(self.recorded[side].replay(scenario).end / self.steps[side])
     }
 
-    /// The effect if some items are taken from the other side. The function `is_taken` selects these items. The GPU
-    /// events that the selected items launch are also taken from the other side.
+    /// The effect of taking some items from the other side, together with the GPU events that these items launch. The
+    /// function `is_taken` selects the items.
     pub fn effect_of(&self, diff: &TraceDiff, is_taken: impl Fn(Side, &Item) -> bool) -> Effect {
         let change = |side: Side, item: &Item| is_taken(side, item).then_some(0);
         let items: PerSide<Vec<ItemChange>> = PerSide::from_fn(|side| {
@@ -207,7 +208,7 @@ impl Recorded {
     /// steps, the first step is not checked on its own, because it may wait for earlier work.
     ///
     /// # Errors
-    /// Most GPU work has no launch in the trace, or the replay differs too much from the recording.
+    /// Fails if most GPU work has no launch in the trace, or if the replay differs too much from the recording.
     pub fn check(&self) -> Result<(), Reason> {
         if self.unlaunched > UNLAUNCHED {
             return Err(Reason::Launches);
@@ -219,8 +220,9 @@ impl Recorded {
         if worst.abs() > tolerance { Err(Reason::NotReproduced(worst)) } else { Ok(()) }
     }
 
-    /// How much the replay differs from the recording. The first value is for the whole window, as a share of the
-    /// recorded time. The other values are for each step except the first, as a share of the mean step time.
+    /// How much the replay differs from the recording. The first value is the difference in the length of the window,
+    /// as a share of the recorded length. The other values are the differences in the length of each step except the
+    /// first, as a share of the mean step time.
     #[doc(hidden)]
     pub fn errors(&self, steps: &[i64], end: i64) -> Vec<f64> {
         let all = self.measured.end.max(1) as f64;
@@ -241,11 +243,11 @@ pub struct Effects {
     pub of_changes: Vec<Effect>,
     /// The effect of all changes together.
     pub joint: Effect,
-    /// The effect of differences between the host times of matched calls. Noise or a different host causes
-    /// these differences.
+    /// The effect of differences between the host times of matched calls. Such differences are caused by noise or by a
+    /// different host.
     pub host: Effect,
     /// The effect of kernels that take different times on the two sides, although matched calls launch the same
-    /// kernels. Noise, clocks or a different device causes these differences.
+    /// kernels. Such differences are caused by noise, by clocks or by a different device.
     pub kernels: Effect,
     /// How well the replay of each side reproduces the recording.
     pub checks: PerSide<Check>,

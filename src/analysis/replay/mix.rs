@@ -1,5 +1,5 @@
-//! Builds a dependency graph from one side's graph, by replacing some parts with the corresponding parts of
-//! the other side.
+//! Builds a dependency graph from one side's graph by replacing some of its parts with the corresponding
+//! parts of the other side's graph.
 //!
 //! ```text
 //! matched points, in order   ──┬────────┬─────────────────┬────
@@ -7,10 +7,10 @@
 //! candidate between them       │  gap   │ gap  op b  gap  │
 //! a change that replaces a by b         └─ candidate's ───┘
 //! ```
-//! Both host lines are divided into segments at the starts and ends of matched calls. Only points that are in
-//! the same order on both sides are used. To take a change from the other side, the segments that contain the
-//! change's calls are replaced by the other side's segments. At matched launches, the GPU events in the
-//! change's rows are replaced as well.
+//! The host timelines of both sides are divided into segments at the starts and ends of matched calls. Only
+//! starts and ends that are in the same order on both sides divide the timelines. To take a change from the
+//! other side, the segments that contain the change's calls are replaced with the other side's segments. At
+//! matched launches, the GPU events in the change's rows are replaced as well.
 
 use super::parts::{Action, Item, Point, Work};
 use super::play::{AsRecorded, Do, PlayWork, Program, Speed};
@@ -23,7 +23,7 @@ use std::ops::Range;
 
 const NONE: u32 = u32::MAX;
 
-/// The parts of a graph that are taken from the other side.
+/// Determines which parts of a graph are taken from the other side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Taken {
     /// For each change, whether the change is taken from the other side.
@@ -41,8 +41,8 @@ impl Taken {
     }
 }
 
-/// Two changes for an item of the host line: the item's own change, and the change of the host time before
-/// the item.
+/// The change that an item of the host timeline belongs to, and the change that the host time before the item
+/// belongs to.
 pub(super) type ItemChange = (Option<u32>, Option<u32>);
 
 /// The graphs of both sides, divided into segments at matched points.
@@ -56,8 +56,8 @@ pub(super) struct Mix<'r> {
     works: PerSide<Vec<Option<u32>>>,
 }
 
-/// The items on both sides up to and including a matched point. The last segment does not end with a matched
-/// point.
+/// The items on both sides from the previous matched point (exclusive) to the next matched point (inclusive).
+/// The last segment does not end with a matched point.
 #[derive(Debug, Clone)]
 struct Segment {
     items: PerSide<Range<usize>>,
@@ -65,7 +65,7 @@ struct Segment {
 }
 
 /// Most segments contain only host time. Consecutive segments of this kind are combined into one part. A
-/// segment with a launch, a wait or a change is a part of its own.
+/// segment with a launch, a wait or a change is a separate part.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     /// Host time outside of runtime calls, and host time in runtime calls.
@@ -109,8 +109,8 @@ fn parts(
 }
 
 impl<'r> Mix<'r> {
-    /// Divides two graphs into segments. The parameters `items` and `works` list, for each item and each GPU
-    /// event, the change that it belongs to.
+    /// Divides two graphs into segments. The parameters `items` and `works` contain the change that each item
+    /// and each GPU event belongs to.
     pub(super) fn new(
         sides: PerSide<&'r Recorded>,
         diff: &TraceDiff,
@@ -181,8 +181,9 @@ impl<'r> Mix<'r> {
         }
     }
 
-    /// Adds items of one side to a program. The host time before an item and the item's action are each added
-    /// only if `is_wanted` is true for their change.
+    /// Adds items of one side to a program. The host time before an item is added only if `is_wanted` is true
+    /// for the change that this time belongs to. The item's action is added only if `is_wanted` is true for
+    /// the item's own change.
     fn put(
         &self,
         side: Side,
@@ -283,8 +284,7 @@ impl<'r> Mix<'r> {
         program
     }
 
-    /// Replaces the latencies and gaps of a baseline GPU event by those that are typical for the
-    /// candidate.
+    /// Adapts the latency of a baseline GPU event and the gap before it to the candidate's typical values.
     fn retune(&self, work: &mut PlayWork<'r>) {
         work.typical = &self.sides.candidate.typical;
         work.is_apart = !self.sides.baseline.is_crossing;

@@ -1,6 +1,6 @@
 //! Represents the steps of a trace as a dependency graph that can be replayed with modified durations. A replay shows
-//! the effect of a change on the step time. An attribution cannot show this effect, because GPU time may overlap with
-//! host time.
+//! the effect of a change on the step time. Attributing the time cannot show this effect, because GPU time may
+//! overlap with host time.
 //!
 //! ```text
 //! trace ─▶ Recorded: host line, launches, works, waits ─┬─ Scenario ─────────────▶ step time, critical path

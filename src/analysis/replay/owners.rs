@@ -1,4 +1,4 @@
-//! Determines which change each item of the host line and each GPU event belongs to.
+//! Determines which change each item of the host timeline and each GPU event belongs to.
 
 use super::parts::{Item, Point, Work};
 use crate::analysis::Attribution;
@@ -66,9 +66,9 @@ impl<'a> Owners<'a> {
         Owners { analysis, of_node, of_row, graphs }
     }
 
-    /// Whether the start and end of a call become points of the graph. They do if host time is measured, or
-    /// if the call may launch work, may wait for the GPU, or may be part of a change. All other calls
-    /// contribute only their host time.
+    /// Whether the start and end of a call become points of the graph. This is the case if host time is
+    /// measured, or if the call may launch work, wait for the GPU, or be part of a change. All other calls
+    /// contribute only their host time to the graph.
     pub(super) fn may_matter(&self, side: Side, call: CallId) -> bool {
         let tree = self.analysis.tree(side);
         let is_known = match tree.kind(call) {
@@ -105,8 +105,8 @@ impl<'a> Owners<'a> {
         }
     }
 
-    /// Two changes for each item: the change of the item's point, and the change of the host time before this
-    /// point.
+    /// For each item, the change that its point belongs to, and the change that the host time before this
+    /// point belongs to.
     pub(super) fn items(&self, side: Side, items: &[Item]) -> Vec<(Option<u32>, Option<u32>)> {
         let of = |item: &Item| {
             let point = match item.point {
@@ -118,8 +118,8 @@ impl<'a> Owners<'a> {
         items.iter().map(of).collect()
     }
 
-    /// For each GPU event, the change that includes the event's row. If there is none, the change that
-    /// includes the event's launch.
+    /// For each GPU event, the change that includes the event's row or, if there is none, the change that the
+    /// event's node in the merged tree belongs to.
     pub(super) fn works(&self, side: Side, works: &[Work]) -> Vec<Option<u32>> {
         let of = |work: &Work| {
             let row = self.analysis.row_index(side, work.call);

@@ -4,7 +4,7 @@ use crate::program::StepId;
 use crate::trace::{Category, Nanos};
 use crate::tree::{CallId, CallTree};
 
-/// A point in time on the host line.
+/// A point in time on the host timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[doc(hidden)]
 pub enum Point {
@@ -16,7 +16,7 @@ pub enum Point {
     Step(StepId),
 }
 
-/// What happens at a point on the host line.
+/// What happens at a point on the host timeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[doc(hidden)]
 pub enum Action {
@@ -29,7 +29,7 @@ pub enum Action {
     Wait(u32),
 }
 
-/// A point on the host line, and the host time before this point.
+/// A point on the host timeline, and the host time before this point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Item {
@@ -95,13 +95,14 @@ impl WorkKind {
     }
 }
 
-/// A GPU event, identified by its stream and by the number of events launched later on that stream.
+/// A GPU event, identified by its stream and by the number of events that were launched on this stream
+/// after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Behind {
     /// The stream.
     pub stream: usize,
-    /// Number of later launches on the stream; 0 for the most recent event.
+    /// Number of events that were launched on the stream after this event; 0 for the most recent event.
     pub back: u32,
 }
 
@@ -111,24 +112,24 @@ pub struct Behind {
 pub struct Wait {
     /// All GPU events that the host waits for.
     pub targets: Vec<Behind>,
-    /// Time from the end of the events until the call returns, in ns.
+    /// Time from the end of the awaited GPU events until the waiting call returns, in ns.
     pub latency: i64,
     /// The waiting call.
     pub call: CallId,
 }
 
-/// Times at which a window and its steps end, in ns since the start of the window.
+/// The times at which a window and its steps end, in ns since the start of the window.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[doc(hidden)]
 pub struct Replayed {
     /// Time at which the window ends, which is when all of its work is done.
     pub end: i64,
-    /// Time at which each step ends. By then, the host has finished the step, and the GPU has finished all
-    /// work launched by the end of the step.
+    /// Time at which each step ends: the host has finished the step, and the GPU has finished all work that
+    /// was launched by the end of the step.
     pub steps: Vec<i64>,
 }
 
-/// Tolerance between the host clock and the device clock, in ns.
+/// Tolerance for differences between the host clock and the device clock, in ns.
 pub(super) const CLOCK: i64 = 3_000;
 
 /// A GPU event in the window, before its typical latency and gap have been computed.

@@ -3,7 +3,7 @@
 
 use super::play::{Bound, Program, Seen};
 
-/// The parts of a critical path.
+/// The kinds of time on a critical path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[doc(hidden)]
 pub enum PathPart {
@@ -11,12 +11,12 @@ pub enum PathPart {
     Host,
     /// Time in runtime calls, excluding waits for the GPU.
     Calls,
-    /// Time from a launch until an idle device starts the event.
+    /// Time from a launch until an idle device starts the launched event.
     Launch,
     /// Time in kernels, copies and memsets.
     Work,
-    /// Time between two consecutive events on a stream, or between the end of an event and the start of the
-    /// event that waited for it on a different stream.
+    /// The gap before an event: the time since the end of the previous event on its stream, or since the end of
+    /// the event on a different stream that it waited for.
     Gap,
     /// Time from the end of the awaited events until a waiting host call returns.
     Sync,

@@ -30,7 +30,7 @@ pub(super) struct PlayWork<'r> {
     pub(super) latency: Option<i64>,
     pub(super) waits: Option<Behind>,
     pub(super) typical: &'r Typical,
-    /// Whether the gap before this event excludes the time in which other streams run events.
+    /// Whether the gap before this event excludes the time during which other streams run events.
     pub(super) is_apart: bool,
 }
 
@@ -159,8 +159,8 @@ impl<'r> Program<'r> {
         self.play_with(&mut |_| {})
     }
 
-    /// Replays the program. Calls `seen` for each host time, for each GPU event (with what determined the
-    /// event's start), and for each wait that delayed the host.
+    /// Replays the program. Calls `seen` for each host time, for each GPU event (including what determined its
+    /// start), and for each wait that delayed the host.
     pub(super) fn play_with(&self, seen: &mut impl FnMut(Seen)) -> Replayed {
         let streams = self.works.iter().map(|work| work.stream + 1).max().unwrap_or(0);
         let mut free: Vec<Free> = vec![Free::default(); streams.max(self.before.len())];

@@ -1,15 +1,15 @@
-//! Derives a dependency graph from a trace: the host line, the GPU events that the host launches, and typical
-//! latencies.
+//! Derives a dependency graph from a trace: the host timeline, the GPU events that the host launches, and
+//! typical latencies.
 //!
 //! ```text
 //! host   ├gap┤op├gap┤launch├gap┤launch├──── synchronization ────┤gap┤
 //!                      ╰latency╮    ╰latency╮                    ╭return latency
 //! stream                       ├─ kernel ─┤gap├──── kernel ──────┤
 //! ```
-//! Threads that take turns, such as the main thread and the autograd thread, share one line. The graph
-//! contains the recorded durations of host gaps and GPU events, but typical values for launch latencies and
-//! for the gaps between kernels. With the recorded latencies and gaps, a replay would agree with the
-//! recording even if the model were wrong.
+//! Threads that take turns, such as the main thread and the autograd thread, share one host timeline. The
+//! graph contains the recorded durations of host gaps and GPU events, but typical values for launch latencies
+//! and for the gaps between kernels. If it contained the recorded latencies and gaps instead, a replay would
+//! agree with the recording even if the model were wrong.
 
 use super::parts::{
     Action, Behind, CLOCK, Draft, Item, Point, Replayed, Wait, Waiting, Work, WorkKind, span,
@@ -25,7 +25,7 @@ use std::ops::Range;
 /// The steps of a trace as a dependency graph that can be replayed; times are in ns.
 #[derive(Debug, Clone)]
 pub struct Recorded {
-    /// The points of the host line, in order.
+    /// The points of the host timeline, in order.
     pub items: Vec<Item>,
     /// GPU events in the order of their launches.
     pub works: Vec<Work>,
@@ -40,7 +40,7 @@ pub struct Recorded {
     pub typical: Typical,
     /// The recorded end times of the window and its steps.
     pub measured: Replayed,
-    /// Whether GPU events on several streams depend on each other.
+    /// Whether GPU events on different streams depend on each other.
     pub is_crossing: bool,
     /// The GPU time of events whose launch is not in the trace, as a share of all GPU time in the window.
     pub unlaunched: f64,
@@ -50,7 +50,7 @@ impl Recorded {
     /// Builds the graph for the steps of a trace, or for the whole trace if the trace has no steps.
     ///
     /// # Errors
-    /// Why the trace cannot be replayed.
+    /// Returns the reason why the trace cannot be replayed.
     pub fn of(tree: &CallTree, steps: &Steps) -> Result<Recorded, Reason> {
         Recorded::with_points(tree, steps, &|_| true)
     }
@@ -94,8 +94,8 @@ struct Builder<'t> {
     drafts: Vec<Draft>,
     streams: Vec<i64>,
     before: Vec<i64>,
-    /// GPU events whose launch is not in the trace. Each one is stored after its leader: the last event
-    /// before it on the same stream that was launched in the window.
+    /// GPU events whose launch is not in the trace. Each entry is a pair of the event's leader and the event.
+    /// The leader is the last event before it on the same stream that was launched in the window.
     followers: Vec<(CallId, CallId)>,
     unlaunched: f64,
 }
@@ -253,8 +253,8 @@ impl<'t> Builder<'t> {
         })
     }
 
-    /// Adds the GPU events that a call launches. Also adds the events that follow them on the same streams,
-    /// as long as the launch of these events is not in the trace.
+    /// Adds the GPU events that a call launches. Each of them is followed by the subsequent events on its
+    /// stream whose launch is not in the trace.
     fn launch(&mut self, call: CallId, step: usize) {
         let tree = self.tree;
         let mut gpu: Vec<CallId> = match tree.kind(call) {
@@ -300,7 +300,8 @@ impl<'t> Builder<'t> {
         });
     }
 
-    /// The events that had to end before a call returned; `None` if the call does not wait.
+    /// The wait of a call, with the GPU events that had to end before the call returned; `None` if the call
+    /// does not wait.
     fn waiting(&self, call: CallId, before: Option<&Item>) -> Option<Waiting> {
         let tree = self.tree;
         if tree.kind(call) != CallKind::Runtime {
@@ -380,7 +381,7 @@ impl<'t> Builder<'t> {
 }
 
 impl Recorded {
-    /// For each GPU event, the change that contains the item that launched it.
+    /// For each GPU event, the change of the item that launched the event.
     pub(super) fn works_of_items(&self, items: &[(Option<u32>, Option<u32>)]) -> Vec<Option<u32>> {
         let mut works = vec![None; self.works.len()];
         for (item, &(change, _)) in self.items.iter().zip(items) {

@@ -9,8 +9,8 @@ use crate::tree::CallId;
 /// Modifications of a recorded program.
 #[doc(hidden)]
 pub struct Scenario<'s> {
-    /// Factor that scales all host times. With factor 0, the step time is a lower bound, no matter how the
-    /// work is launched (for example, as captured graphs).
+    /// Factor that scales all host times. With a factor of 0, the step time is a lower bound for every way
+    /// of launching the work, including captured graphs.
     pub host: f64,
     /// Returns the factor that scales the duration of a GPU event.
     pub work: &'s dyn Fn(CallId) -> f64,

@@ -1,7 +1,8 @@
-//! Merges the host threads of a trace into one line of points in time.
+//! Merges the host threads of a trace into one timeline.
 //!
-//! Threads take turns if at most one of them is busy at any time. A thread that is busy at the same time as
-//! other threads is not part of the line. If such a thread launches GPU work, the trace cannot be replayed.
+//! Threads are merged if they take turns, so that at most one of them is busy at any time. A thread that is
+//! busy at the same time as other threads is not part of the timeline. If such a thread launches GPU work,
+//! the trace cannot be replayed.
 
 use super::parts::{Point, span};
 use super::reason::Reason;
@@ -28,7 +29,7 @@ struct Thread {
     is_main: bool,
 }
 
-/// Builds the host line of a trace from the starts and ends of the calls for which `is_wanted` is true.
+/// Builds the host timeline of a trace from the starts and ends of the calls for which `is_wanted` is true.
 pub(super) fn line(
     tree: &CallTree,
     steps: &Steps,
@@ -70,8 +71,8 @@ pub(super) fn line(
         step_ends.push((window.end, Point::Step(StepId(0))));
     }
     line.points.extend(step_ends);
-    // The list consists of a few sorted runs with millions of points. The standard library's sort merges such
-    // runs.
+    // The list consists of a few sorted runs, with millions of points in total. The standard library's sort
+    // detects sorted runs and merges them.
     line.points.sort_by_key(|&(time, _)| time);
     Ok(line)
 }

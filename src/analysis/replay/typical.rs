@@ -8,18 +8,20 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq)]
 #[doc(hidden)]
 pub struct Typical {
-    /// Median time from the start of a launch until an idle device starts the GPU event, by launching API.
+    /// For each launching API: the median time from the start of the launch until an idle device starts the
+    /// GPU event.
     latencies: BTreeMap<u32, i64>,
     latency: i64,
     /// For each API: the median time from the end of the awaited events until the waiting call
     /// returns.
     returns: BTreeMap<u32, i64>,
-    /// Mean time between two consecutive events on a stream, by the kinds of the two events. A pair counts
-    /// only if its second event was launched early: it could have started before the first event ended.
+    /// Mean gap between two consecutive events on a stream, for each combination of their kinds. A gap is
+    /// included only if the second event was launched early enough to start before the first event ended.
     gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
-    /// Like `gaps`, but each gap is reduced by the time in which other streams run events.
+    /// Like `gaps`, but each gap excludes the time during which other streams run events.
     idle_gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
-    /// Mean time from the end of an event to the start of the event that waited for it on a different stream.
+    /// Mean time from the end of an event to the start of an event on a different stream that waited for it.
+    /// The first entry is for waiting events outside of graphs, the second for waiting events in graphs.
     crossings: [i64; 2],
 }
 
@@ -29,8 +31,8 @@ const EARLY: i64 = 1_000;
 /// Maximum gap in ns between two events. A longer gap is assumed to be a wait for something that the trace
 /// does not show.
 const LONG_GAP: i64 = 50_000;
-/// Maximum time in ns from the end of an event to the start of the event that waited for it on a different
-/// stream.
+/// Maximum time in ns from the end of an event to the start of an event on a different stream that waited for
+/// it.
 const SOON: i64 = 20_000;
 /// Assumed gap between kernels, in ns, if a trace shows no gap.
 const USUAL_GAP: i64 = 1_000;
@@ -48,13 +50,14 @@ impl Typical {
         self.gaps[before.0 as usize][after.0 as usize]
     }
 
-    /// Typical gap between two events, reduced by the time in which other streams run events.
+    /// Typical gap between two events of the given kinds, excluding the time during which other streams run
+    /// events.
     pub(super) fn idle_gap(&self, before: WorkKind, after: WorkKind) -> i64 {
         self.idle_gaps[before.0 as usize][after.0 as usize]
     }
 
-    /// Typical time from the end of an event to the start of the event that waited for it on a different
-    /// stream.
+    /// Typical time from the end of an event to the start of an event on a different stream that waited for
+    /// it.
     pub(super) fn crossing(&self, kind: WorkKind) -> i64 {
         self.crossings[usize::from(kind.is_in_graph())]
     }
@@ -167,8 +170,8 @@ impl Typical {
         waits
     }
 
-    /// Mean gaps by the kinds of the two events. The function `part` returns the part of a gap to include in
-    /// the mean.
+    /// Mean gap for each combination of the two events' kinds. The function `part` returns how much of a gap
+    /// counts toward the mean.
     fn mean_gaps(
         &self,
         drafts: &[Draft],

@@ -30,7 +30,7 @@ pub struct WhatIf {
 /// Selects the runtime calls at which the host no longer waits for the GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Without {
-    /// All calls that wait: `sync`.
+    /// All runtime calls that wait for the GPU, written as `sync`.
     All,
     /// The calls that a query finds, for example `call("cudaStreamSynchronize")`.
     Some(Query),
@@ -40,7 +40,7 @@ impl FromStr for Without {
     type Err = Error;
 
     /// # Errors
-    /// The query is invalid, or selects something other than runtime calls.
+    /// Fails if the query is invalid, or if it selects anything other than runtime calls.
     fn from_str(text: &str) -> Result<Without> {
         if matches!(text.trim(), "sync" | "sync()") {
             return Ok(Without::All);
@@ -74,17 +74,17 @@ impl WhatIf {
     /// factor.
     ///
     /// # Errors
-    /// The factor is not a number from 0 to 1000000.
+    /// Fails if the factor is not a number from 0 to 1000000.
     pub fn scale(mut self, query: Query, by: f64) -> Result<WhatIf> {
         let by = factor(query.text(), by)?;
         self.scale.push((query, by));
         Ok(self)
     }
 
-    /// Multiplies all host times by a factor; factor 0 gives a lower bound of the step time.
+    /// Multiplies all host times by a factor. A factor of 0 gives a lower bound for the step time.
     ///
     /// # Errors
-    /// The factor is not a number from 0 to 1000000.
+    /// Fails if the factor is not a number from 0 to 1000000.
     pub fn host(mut self, by: f64) -> Result<WhatIf> {
         self.host = Some(factor("host", by)?);
         Ok(self)
@@ -103,10 +103,10 @@ impl WhatIf {
         self.host.is_none() && self.scale.is_empty() && self.without.is_empty()
     }
 
-    /// The step time of a side.
+    /// The step times of one side: as recorded, as replayed, and in this scenario.
     ///
     /// # Errors
-    /// A query finds no call on this side.
+    /// Fails if a query finds no call on this side.
     #[doc(hidden)]
     pub fn step_times(
         &self,
@@ -164,7 +164,7 @@ impl Replays {
     /// Builds the dependency graphs of both sides.
     ///
     /// # Errors
-    /// A trace or the comparison cannot be replayed; the message says why.
+    /// Fails if a trace or the comparison cannot be replayed; the message says why.
     #[doc(hidden)]
     pub fn required(analysis: &Analysis) -> Result<Replays> {
         Replays::of(analysis, analysis.comparability(), analysis.changes()).map_err(

@@ -3,7 +3,7 @@
 //!
 //! The rows of a report describe the median runs. The time of each measured event in an additional run is
 //! assigned to the event's counterpart in the median run. If there is no counterpart, the time is assigned to
-//! the row of the lowest common op. If the median run has no row for this op, the time is added up
+//! the row of the lowest common op. If this row has no events in the median run, the time is added up
 //! separately.
 
 mod per_step;
@@ -33,7 +33,7 @@ pub struct Run {
     shared: SharedSteps,
     /// Number of recorded events, and number of events that are missing from the recording.
     pub evidence: Evidence,
-    /// Time of events for which the median run has no row.
+    /// Total time of this run's events that could not be assigned to an event of the median run.
     pub elsewhere: Nanos,
     /// Mean times per step; total times in the window if there are no steps.
     means: (WallBasis, StepMeans),
@@ -41,7 +41,7 @@ pub struct Run {
     /// For each step of the median run, the times of the matching step in this run; `None` if this run lacks
     /// the step.
     steps_of: Vec<Option<StepTime>>,
-    /// For each measured event of the median run, by slot: how long it takes in this run.
+    /// How long each measured event of the median run takes in this run, indexed by the event's slot.
     times: Vec<Nanos>,
     idle: IdleTimes,
 }
@@ -104,7 +104,7 @@ pub struct StepTime {
 }
 
 /// Assigns the idle time of the candidate to calls of the baseline. Idle time is assigned to its owner if the
-/// baseline has the owner, and otherwise to the lowest common node above the owner. Idle time is skipped if
+/// baseline has this call, and otherwise to the lowest common node above the owner. Idle time is skipped if
 /// the baseline has neither of these calls.
 fn idle_times(analysis: &Attribution) -> IdleTimes {
     let merged = analysis.diff().merged();
@@ -142,7 +142,7 @@ pub struct StepMeans {
     pub wall_us: f64,
     /// Time per step during which the device ran work of the step.
     pub busy_us: f64,
-    /// Time per step during which the device waited.
+    /// Time per step during which the device was idle.
     pub idle_us: f64,
     /// Total measured time of the work that the step launched; each of several concurrent kernels counts in
     /// full.
@@ -214,8 +214,7 @@ pub struct RunNoise {
     /// The wall time (busy + idle) per step, as median and spread over the runs; `None` if some runs have
     /// steps and others do not.
     pub wall: Option<RunFigures>,
-    /// Number of points at which a run's call tree differs from the median run's call tree: the maximum over
-    /// all runs.
+    /// The largest number of points at which any run's call tree differs from the median run's call tree.
     pub variable: usize,
 }
 
@@ -300,7 +299,7 @@ pub(crate) fn idle_of_runs(analysis: &Attribution, side: Side, row: &IdleRow) ->
     idle_per_step(analysis, side, StepScope::of_part(row.part), row.time[side], &further)
 }
 
-/// Whether both sides have several runs. If both sides have several runs, verdicts are based on runs.
+/// Whether both sides have several runs, in which case verdicts are based on runs.
 pub(crate) fn has_runs(analysis: &Attribution) -> bool {
     Side::BOTH.into_iter().all(|side| !analysis.runs[side].is_empty())
 }
@@ -330,7 +329,7 @@ fn has_one_basis(analysis: &Attribution, side: Side) -> bool {
 }
 
 /// Statistics over the runs of a side: how much time per step the given events of the median run take in each
-/// run. If one side has more steps, and all given events are in compared steps, the statistics cover only
+/// run. If some steps are not compared, but all given events are in compared steps, the statistics cover only
 /// compared steps.
 pub(crate) fn run_figures(analysis: &Attribution, side: Side, events: &[CallId]) -> RunFigures {
     let scope = scope_of(analysis, side, events);
@@ -359,8 +358,8 @@ pub(crate) fn idle_cause_of_runs(
     is_idle.then(times).flatten()
 }
 
-/// Like [`Analysis::per_step`], for idle time. Returns `None` if some runs have steps and others do
-/// not, or if no run has steps in `scope`.
+/// Like [`per_step()`], for idle time. Returns `None` if some runs have steps and others do not, or if no run
+/// has steps in `scope`.
 fn idle_per_step(
     analysis: &Attribution,
     side: Side,

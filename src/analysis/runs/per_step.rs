@@ -1,4 +1,4 @@
-//! Chooses the divisor for the time per step in a run: the number of steps over which the time was summed.
+//! Chooses the number of steps by which a run's total time is divided to get its time per step.
 //!
 //! The number of steps may differ between runs, even between runs on the same side. If only some steps are
 //! compared, the time in these steps is divided by the number of compared steps in the run, not by the number
@@ -23,7 +23,7 @@ pub(in crate::analysis) enum StepScope {
 }
 
 impl StepScope {
-    /// The steps over which the idle time in a part of the wall time is summed.
+    /// The steps that the idle time in a part of the wall time belongs to.
     pub(super) fn of_part(part: Part) -> StepScope {
         match part {
             Part::Window => StepScope::Compared,
@@ -69,7 +69,7 @@ impl SharedSteps {
     }
 }
 
-/// Times per step of all runs including the median run, in µs, in the order of the runs. A run without
+/// The time per step in each run, including the median run, in µs and in the order of the runs. A run without
 /// steps in `scope` is skipped.
 pub(super) fn per_step(
     analysis: &Attribution,
@@ -90,8 +90,8 @@ pub(super) fn per_step(
         .collect()
 }
 
-/// The steps over which the times of events are summed: compared steps if all events are in compared
-/// steps, otherwise all steps.
+/// The steps over which the times of the given events are summed: the compared steps if all events are in
+/// compared steps, otherwise all steps.
 pub(super) fn scope_of(analysis: &Attribution, side: Side, events: &[CallId]) -> StepScope {
     // No lookup is needed if all steps are compared.
     let Some(pairs) = analysis.wall().step_pairs() else { return StepScope::All };

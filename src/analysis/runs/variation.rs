@@ -12,8 +12,8 @@ use std::collections::HashSet;
 pub(super) struct Variation {
     /// Outermost calls of the median run that the second run lacks.
     absent: HashSet<CallId>,
-    /// Outermost calls that only the second run has. Each call is identified by its name and by its nearest
-    /// enclosing call that both runs have, given as a call of the median run.
+    /// Outermost calls that only the second run has. Each call is identified by its name and by the nearest
+    /// enclosing call that both runs have; the enclosing call is given as a call of the median run.
     extra: HashSet<(Option<CallId>, String)>,
     /// Number of points at which the two runs differ.
     pub(super) points: usize,
@@ -65,9 +65,9 @@ impl Attribution {
     }
 }
 
-/// Whether a call that only one side has also varies between runs of one side. This is true in two cases:
-/// another run of the same side lacks the call, or a run of the other side has a call with this name at the
-/// same point.
+/// Whether a difference between the sides also occurs between runs of the same side. It does if another run
+/// of the call's side lacks the call, or if a run of the other side has a call with this name at the same
+/// point.
 pub(crate) fn varies_among_runs(analysis: &Attribution, difference: &Difference) -> bool {
     let node = analysis.diff().merged().node(difference.node);
     let has_call = |side: &Side| node.call(*side).is_some();

@@ -14,7 +14,7 @@ pub enum StepEvidence {
     SameBatch,
     /// The annotations of both steps record the same phase and similar numbers of requests or tokens.
     BatchClass,
-    /// Of all remaining steps, these two have the most similar calls.
+    /// The two steps were matched because their calls are similar.
     Calls,
     /// The two steps have the same position among the steps of their traces.
     Position,
@@ -35,7 +35,7 @@ impl StepEvidence {
 /// Two steps that are compared with each other, or a step without a counterpart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepPairRow {
-    /// The step on each side. If a step has no counterpart, the other side is `None`.
+    /// The step on each side. If a step has no counterpart, the entry of the other side is `None`.
     pub steps: PerSide<Option<StepName>>,
     /// The class of each step's batches, if known.
     pub classes: PerSide<Option<BatchClass>>,
@@ -116,7 +116,7 @@ fn step_evidence(analysis: &Attribution, one: &StepSpan, two: &StepSpan) -> Step
 }
 
 impl Figures {
-    /// Adds the times and counts of a second group.
+    /// Adds the times and counts of another group to this group.
     fn include(&mut self, other: &Figures) {
         let tokens = if self.steps == 0 { Some(0) } else { self.tokens };
         self.tokens = tokens.zip(other.tokens).map(|(one, two)| one + two);

@@ -26,11 +26,11 @@ pub struct Figures {
     pub launches: u64,
     /// Total time of the group's events. The times of all groups add up to the totals.
     pub time: Nanos,
-    /// Time during which an event of the group ran. Time is excluded if an event that had started earlier was
-    /// still running. The busy times of all groups add up to the length of the union of all events.
+    /// Time during which an event of the group ran, excluding time during which an event that had started
+    /// earlier was still running. The busy times of all groups add up to the length of the union of all events.
     pub busy: Nanos,
-    /// Time of the gaps that end with an event of this group. The time after the last event is also
-    /// attributed to the group of that event.
+    /// Time of the gaps that end with an event of this group. The time after the last event is also idle time of
+    /// that event's group.
     pub idle: Nanos,
     /// Part of `time` that is spent in copies and memsets.
     pub copies: Nanos,
@@ -40,7 +40,8 @@ pub struct Figures {
     pub exposed_communication: Nanos,
     /// Tokens of the batches, if annotations record them.
     pub tokens: Option<u64>,
-    /// Number of steps with work in the group; 1 if the group is a step.
+    /// Number of steps by which `time` is divided to get the time per step: 1 for a step, all steps of the side
+    /// for a phase.
     pub steps: u64,
 }
 
@@ -56,7 +57,7 @@ impl Figures {
         self.tokens.filter(|&tokens| tokens > 0).map(|tokens| self.time.as_micros() / tokens as f64)
     }
 
-    /// Time per step in µs, if the trace has steps.
+    /// Time per step in µs; `None` if `steps` is 0.
     pub fn time_per_step_us(&self) -> Option<f64> {
         (self.steps > 0).then(|| self.time.as_micros() / self.steps as f64)
     }
@@ -78,7 +79,7 @@ pub enum StepPlace {
 pub struct StepRow {
     /// Whether the row is a step or work outside of steps.
     pub place: StepPlace,
-    /// The step on each side; `None` on a side that has no counterpart.
+    /// The step on each side; `None` on a side that does not have the step.
     pub steps: PerSide<Option<StepName>>,
     /// Times and counts for the step on each side.
     pub figures: PerSide<Figures>,
@@ -107,9 +108,9 @@ pub struct PhaseRow {
 }
 
 impl Attribution {
-    /// The steps of both sides, followed by the work outside of steps. The times of all rows add up to the
-    /// totals on both sides. If one side has more steps, matched steps share a row. Otherwise, steps at the
-    /// same position share a row.
+    /// The steps of both sides, followed by the work outside of steps. On each side, the times of all rows add
+    /// up to the total time. If the alignment matched individual steps, matched steps share a row. Otherwise,
+    /// steps at the same position share a row.
     pub fn step_rows(&self) -> Vec<StepRow> {
         self.step_rows.get_or_init(|| find_step_rows(self)).clone()
     }
@@ -127,8 +128,8 @@ impl Attribution {
 }
 
 impl Analysis {
-    /// The phases that occur on either side, in the order of [`Phase::ALL`]. The times of all rows add up to the
-    /// totals on both sides.
+    /// The phases that occur on either side, in the order of [`Phase::ALL`]. On each side, the times of all rows
+    /// add up to the total time.
     pub fn phase_rows(&self) -> Vec<PhaseRow> {
         let phases = PerSide::from_fn(|side| self.phases(side));
         let figures = PerSide::from_fn(|side| phase_figures(self, side, phases[side]));
@@ -270,7 +271,8 @@ pub fn group_figures(
     figures
 }
 
-/// Unselected work that the device ran between `begin` and `end`, assigned to `group`.
+/// Work that the device ran between `begin` and `end` but that is not part of the selection, assigned to
+/// `group`.
 fn unselected(
     tree: &CallTree,
     begin: Nanos,
@@ -310,7 +312,7 @@ fn has_any(figures: &Figures) -> bool {
     figures.events > 0
 }
 
-/// The time span from the first step or event to the last.
+/// The time span from the start of the first step or event to the end of the last.
 fn whole(occupied: &[Occupied], steps: &Steps) -> (Nanos, Nanos) {
     let spans = || {
         let events = occupied.iter().map(|event| (event.start, event.end));

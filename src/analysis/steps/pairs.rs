@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 pub(in crate::analysis) struct StepPairs {
     /// For each step on each side, whether the step is compared.
     is_paired: PerSide<Vec<bool>>,
-    /// The counterpart of each baseline step, including steps that are not compared.
+    /// The counterpart of each baseline step that has one, even if the two steps are not compared.
     pairs: BTreeMap<StepId, StepId>,
 }
 
 impl StepPairs {
-    /// Returns `None` if all steps are compared: the alignment did not match individual steps, and the analysis is not
-    /// restricted to some of the baseline's steps.
+    /// Returns `None` if all steps are compared, because the alignment did not match individual steps and the analysis
+    /// is not restricted to some of the baseline's steps.
     pub(in crate::analysis) fn of(analysis: &Attribution) -> Option<StepPairs> {
         let counts = PerSide::from_fn(|side| analysis.steps(side).len());
         let chosen = analysis.chosen_steps.as_deref();
@@ -43,7 +43,7 @@ impl StepPairs {
         &self.is_paired[side]
     }
 
-    /// Number of matched step pairs, including pairs that are not compared.
+    /// Number of matched step pairs, whether or not the pairs are compared.
     pub(in crate::analysis) fn all(&self) -> usize {
         self.pairs.len()
     }

@@ -43,7 +43,7 @@ pub(super) struct Share {
     pub(super) exposed: Nanos,
 }
 
-/// Divides the time from `begin` to `end`, which contains all events, among `groups` groups.
+/// Divides the time from `begin` to `end` among `groups` groups. All events must be within this time.
 pub(super) fn divide(
     begin: Nanos,
     end: Nanos,
@@ -91,7 +91,7 @@ fn union<'a>(events: impl Iterator<Item = &'a Occupied>) -> Vec<(Nanos, Nanos)> 
     spans
 }
 
-/// The part of the time from `start` to `end` that the disjoint spans cover.
+/// How much of the time from `start` to `end` is covered by the disjoint spans.
 fn covered(spans: &[(Nanos, Nanos)], start: Nanos, end: Nanos) -> Nanos {
     let first = spans.partition_point(|span| span.1 <= start);
     spans[first..]

@@ -1,10 +1,8 @@
-//! Controls the false discovery rate: adjusts the probabilities of many tests to account for the number of
-//! tests.
+//! Controls the false discovery rate: adjusts the p-values of many tests for the number of tests.
 //!
-//! Of a hundred unchanged call sites, about five have p < 0.05 by chance. If `found` call sites have a
-//! probability of at most p, the share of false findings among them is about p · tests / found (Benjamini and
-//! Hochberg, *Controlling the false discovery rate*, Journal of the Royal Statistical Society B 57 (1995)
-//! 289–300).
+//! Of a hundred unchanged call sites, about five have p < 0.05 by chance. If `found` call sites have a p-value of
+//! at most p, the share of false findings among them is about p · tests / found (Benjamini and Hochberg,
+//! *Controlling the false discovery rate*, Journal of the Royal Statistical Society B 57 (1995) 289–300).
 
 /// The p-values of a family of tests, and the false discovery rates computed from them.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,9 +28,9 @@ impl Discoveries {
         Discoveries { probabilities, rates }
     }
 
-    /// The smallest false discovery rate at which a test with the given probability counts as a finding. The
-    /// rate depends only on the probability, so a test outside the family has the same rate as a test with
-    /// the same probability in the family.
+    /// The smallest false discovery rate at which a test with the p-value `p` counts as a finding. The rate depends
+    /// only on the p-value, so a test outside the family has the same rate as a test in the family with the same
+    /// p-value.
     pub(super) fn rate(&self, p: f64) -> f64 {
         let up_to = self.probabilities.partition_point(|&other| other <= p);
         let own = p * self.probabilities.len().max(1) as f64 / up_to.max(1) as f64;

@@ -1,11 +1,11 @@
 //! Groups the rows of an [`Analysis`](crate::analysis::Analysis) into call sites with their samples,
 //! before the call sites are tested.
 //!
-//! A call site consists of the rows that share a name, shapes, types and a module instance. Without repeats,
-//! rows in all instances of a module class form one call site. Work in the backward pass is assigned to the
-//! module of the forward op. If only one side has a row, the row counts as an additional call of an op. It
-//! joins the call site whose rows have the same properties on that side. Steps without a counterpart are not
-//! samples.
+//! A call site consists of the rows that share a name, shapes, types and a module instance. If there are no
+//! repeats, the rows in all instances of a module class form one call site. Work in the backward pass is assigned
+//! to the module of the forward op. A row that only one side has counts as an additional call of an op. It joins
+//! the call site whose rows have the same name, shapes, types and module on that side. Steps without a counterpart
+//! are not used as samples.
 
 use super::family::{Family, Question};
 use super::judgement::{Repeats, Thresholds, Work};
@@ -38,8 +38,8 @@ impl Draft {
     }
 }
 
-/// The *look* of a row on one side: shapes, types and module. Rows with different looks belong to different call
-/// sites.
+/// The *look* of a row is its shapes, types and module on one side. Rows with different looks belong to different
+/// call sites.
 type Look<'a> = (u32, u32, &'a str);
 
 /// Key of a call site: the name and the look (shapes, types and module) on each side. The look is `None` on a side
@@ -194,7 +194,7 @@ impl<'a> Sampler<'a> {
                 .any(|(a, b)| texts.number(Side::Baseline, a) != texts.number(Side::Candidate, b))
         };
         match (events.baseline.is_empty(), events.candidate.is_empty()) {
-            // All work of this call site is in steps without a counterpart, which are not samples.
+            // All work of this call site is in steps without a counterpart, so the call site has no samples.
             (true, true) => Work::Same,
             (true, false) | (false, true) => Work::OneSided,
             (false, false) if rows.iter().any(&mut has_other_arguments) => Work::Changed,
@@ -203,7 +203,7 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Whether the kernels or their counts per step differ.
+    /// Whether the two sides run different kernels, or run a kernel a different number of times per step.
     fn runs_other_kernels(
         &self,
         events: &PerSide<Vec<CallId>>,

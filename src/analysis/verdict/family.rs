@@ -4,8 +4,8 @@
 //!
 //! A sample is the time in one repeat, which is a step or a run. The logarithms of the times are compared,
 //! because longer times have more noise. The test statistic is the difference of the means divided by a
-//! spread, which is moderated by the spreads of all call sites (see `moderation`). The resulting probability
-//! is corrected for the number of call sites (see `discovery`).
+//! spread that takes the spreads of all call sites into account (see `moderation`). The resulting p-value is
+//! corrected for the number of call sites (see `discovery`).
 //!
 //! ```text
 //! the difference is below a threshold                          similar
@@ -34,7 +34,7 @@ pub struct Question {
     pub samples: PerSide<Vec<f64>>,
     /// Total time, which is compared if there are no repeats.
     pub time: PerSide<Nanos>,
-    /// `Same` unless different work explains the time difference.
+    /// Whether different work explains the time difference; `Same` if it does not.
     pub work: Work,
     /// Whether the repeats are runs or steps.
     pub of: Repeats,
@@ -125,7 +125,7 @@ impl Question {
             && Side::BOTH.into_iter().any(|side| self.samples[side].iter().any(|&time| time > 0.0))
     }
 
-    /// Whether the difference exceeds the rounding of the clock.
+    /// Whether the difference exceeds the maximum rounding error of the clock.
     fn is_resolved(&self) -> bool {
         self.difference().abs() > self.resolution_us + BELOW_A_NANOSECOND
     }
@@ -208,7 +208,7 @@ impl Contrast {
         Some(Contrast { difference: means.candidate - means.baseline, spread, share, fewest })
     }
 
-    /// The probability that the sides differ by at least this much by chance.
+    /// The p-value: the probability that the sides differ by at least this much by chance.
     fn probability(&self, prior: &Prior, of: Repeats) -> f64 {
         let Spread { variance, degrees, .. } = match of {
             Repeats::Runs if self.fewest < ENOUGH_RUNS => {

@@ -8,7 +8,8 @@ use crate::trace::Nanos;
 /// Differences below this share of the total are tested but not reported, to keep reports short.
 const TOLD_SHARE: f64 = 0.001;
 
-/// The minimum difference that counts, and how certain a verdict must be.
+/// How large a time difference must be, and how certain a verdict must be, for the difference to count as a
+/// change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Thresholds {
     /// The minimum relative difference: 0.02 requires one time to be 2% longer than the other.
@@ -58,7 +59,8 @@ pub enum Verdict {
     Similar,
     /// The time difference is above the thresholds, but the repeats do not support the difference.
     WithinNoise,
-    /// The time difference is above the thresholds, but the noise is unknown because a side has no repeats.
+    /// The time difference is above the thresholds, but it was not tested, because a side has no repeats or
+    /// because the sides were recorded with different options.
     NotTested,
 }
 
@@ -115,7 +117,7 @@ pub enum Repeats {
     #[default]
     /// The repeats are steps, because both traces have at least two steps.
     Steps,
-    /// There are no repeats, so a time may be due to chance.
+    /// There are no repeats, so a time difference may be due to chance.
     None,
     /// There are repeats, but they do not count: the two sides were recorded with different options, and the
     /// times include the overhead of these options.
@@ -132,9 +134,10 @@ impl Repeats {
         }
     }
 
-    /// The noise on which a verdict is based, as named in tables: `between_runs`, `within_one_run`, `none`,
-    /// or `other_options` if different profiling overhead contributes to the difference. The steps of a run
-    /// share the state of the machine, so the spread between steps does not predict the time in another run.
+    /// The name in tables of the noise on which a verdict is based: `between_runs`, `within_one_run`,
+    /// `none`, or `other_options` if different profiling overhead contributes to the difference. The steps
+    /// of a run share the state of the machine, so the spread between steps does not predict the time in
+    /// another run.
     pub fn basis(self) -> &'static str {
         match self {
             Repeats::Runs => "between_runs",
@@ -170,14 +173,15 @@ pub struct Judgement {
     /// The false discovery rate over all call sites if every test with a p-value of at most `p` counts as a
     /// finding.
     pub q: Option<f64>,
-    /// Whether the difference exceeds the rounding of the clock: one tick per event.
+    /// Whether the difference exceeds the maximum rounding error of the clock, which is one tick per event.
     pub is_resolved: bool,
-    /// The few repeats that contain most of the difference; `None` if no small group of repeats does.
+    /// The few repeats that explain most of the difference; `None` if the difference is spread over many
+    /// repeats.
     pub few: Option<Few>,
 }
 
 impl Judgement {
-    /// Candidate / baseline of the compared values; `None` unless both are positive.
+    /// The candidate's compared value divided by the baseline's; `None` unless both are positive.
     #[doc(hidden)]
     pub fn ratio(&self) -> Option<f64> {
         let PerSide { baseline, candidate } = self.mean_us;

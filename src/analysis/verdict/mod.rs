@@ -2,8 +2,8 @@
 //! repeats.
 //!
 //! Measured events are grouped into call sites with samples (`drafts`). The usual spread and the false
-//! discovery rates are computed from all samples together (`family`). Every table tests its groups of
-//! events with these values.
+//! discovery rates are computed from all samples together (`family`). Every table uses this spread and
+//! these rates to test its groups of events.
 
 mod discovery;
 mod distributions;

@@ -1,12 +1,12 @@
 //! Improves the estimate of each call site's spread by taking the spreads of all other call sites into
 //! account.
 //!
-//! If there are three repeats per side, the spread of one call site is known only to within a factor of two,
-//! and a test based only on that spread finds nothing. All call sites together show what spread is usual, and
-//! how far the spreads of individual call sites depart from it. Each variance is therefore drawn toward the
-//! usual variance, as if additional repeats with the usual variance had been measured. This is an empirical
-//! Bayes method after Smyth, *Linear models and empirical Bayes methods for assessing differential expression
-//! in microarray experiments*, Statistical Applications in Genetics and Molecular Biology 3 (2004)
+//! With three repeats per side, the spread of a single call site is known only to within a factor of two, and
+//! a test based only on this spread finds nothing. All call sites together show which spread is usual, and
+//! how much the spreads of individual call sites vary around it. Each call site's variance is therefore moved
+//! toward the usual variance, as if additional repeats with the usual variance had been measured. This is an
+//! empirical Bayes method after Smyth, *Linear models and empirical Bayes methods for assessing differential
+//! expression in microarray experiments*, Statistical Applications in Genetics and Molecular Biology 3 (2004)
 //! 3. The times of short kernels have a larger relative spread than the times of long kernels, so the usual
 //! variance is a function of the time (Law and others, *voom*, Genome Biology 15 (2014) R29: "limma-trend").
 //!
@@ -80,7 +80,7 @@ impl Prior {
         Prior { usual: Some(usual), correction, degrees, most, least }
     }
 
-    /// Draws the spread of a call site toward the usual spread.
+    /// Moves the spread of a call site toward the usual spread.
     pub(super) fn moderate(&self, spread: &Spread) -> Spread {
         let own = spread.variance.max(self.least);
         let Some(usual) = &self.usual else { return Spread { variance: own, ..*spread } };
@@ -95,8 +95,8 @@ impl Prior {
     }
 
     /// Like [`Prior::moderate`], but the result has at least the usual variance. A machine may stall in some
-    /// runs but not in others. Even if the few runs on a side agree at a call site, their agreement says
-    /// little about the next run.
+    /// runs but not in others. Therefore, even if a call site takes about the same time in the few runs on a
+    /// side, the next run may differ.
     pub(super) fn moderate_runs(&self, spread: &Spread) -> Spread {
         let moderated = self.moderate(spread);
         let usual = self

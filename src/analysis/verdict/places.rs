@@ -24,7 +24,7 @@ pub struct Verdicts {
     pub least: Nanos,
     /// The usual spread and the false discovery rates, which are used to test any other group of events.
     pub family: Family,
-    /// The verdict on all measured time.
+    /// The verdict on the total measured time.
     pub total: Judgement,
     /// The verdict on the wall time per step, with runs as repeats; `None` if a side has only one run, or if some
     /// runs have steps and others do not.
@@ -36,7 +36,7 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
-    /// The call sites whose change is supported by the repeats and large enough to be reported, largest
+    /// The call sites with a time change that the repeats support and that is large enough to be reported; largest
     /// difference first.
     pub fn changes(&self) -> impl Iterator<Item = &Site> {
         self.sites.iter().filter(|site| {

@@ -1,5 +1,5 @@
-//! Forms the samples of a group of measured events. A sample is the time of the events in one repeat or, if
-//! there are no steps to compare, their total time.
+//! Computes the samples of a group of measured events. A sample is the time of the events in one repeat or,
+//! if there are no steps to compare, their total time.
 
 use super::family::Question;
 use super::judgement::{Repeats, Work};
@@ -52,9 +52,9 @@ impl<'a> Sampler<'a> {
     }
 
     /// The samples of a group of events, one per repeat. If a repeat contains none of the events, the sample
-    /// is 0 µs. Samples exclude work outside of steps and work in steps without a counterpart. `works` shows
-    /// for each row whether its work changed. If `works` is shorter than the list of rows, the remaining
-    /// rows count as unchanged.
+    /// is 0 µs. Samples exclude work outside of steps and work in steps without a counterpart. `works`
+    /// contains, for each row, whether its work changed. If `works` is shorter than the list of rows, the
+    /// remaining rows count as unchanged.
     pub(super) fn question(&self, events: &PerSide<Vec<CallId>>, works: &[Work]) -> Question {
         let counted = PerSide::from_fn(|side| {
             let events = events[side].iter().copied();

@@ -8,8 +8,8 @@
 
 use crate::order::Order as _;
 
-/// Share of the points to which each line is fitted. This share makes the curve about as flexible as a spline
-/// with four parameters.
+/// Each line is fitted to this share of the points. This share makes the curve about as flexible as a spline with four
+/// parameters.
 const SHARE: f64 = 0.5;
 
 /// Minimum number of points required to fit lines. With fewer points, the curve is constant, and its value is the mean
@@ -29,7 +29,7 @@ pub(super) struct Trend {
 }
 
 impl Trend {
-    /// Fits a curve through at least one point (x, y).
+    /// Fits a curve to the given points (x, y); there must be at least one.
     pub(super) fn through(points: &[(f64, f64)]) -> Trend {
         let mut sorted = points.to_vec();
         sorted.order_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -90,7 +90,7 @@ impl Line {
     }
 }
 
-/// The half of the points nearest to the point at `at`, with at least `FEWEST` points.
+/// The points nearest to the point at position `at`: half of all points, but at least `FEWEST`.
 fn nearest(sorted: &[(f64, f64)], at: usize) -> &[(f64, f64)] {
     let count = ((sorted.len() as f64 * SHARE).ceil() as usize).max(FEWEST);
     let x = sorted[at].0;

@@ -14,8 +14,8 @@ impl Judgement {
             Repeats::Steps => (" within one run", "; run-to-run noise unknown"),
             Repeats::Runs | Repeats::None | Repeats::OtherOptions => ("", ""),
         };
-        // If the result is not significant, the direction is that of the medians over the runs, because the
-        // headline shows these medians.
+        // If the result is not significant, the words describe the direction in which the medians over the
+        // runs differ, because the headline shows these medians.
         let is_of_runs = self.of == Repeats::Runs && self.verdict == Verdict::WithinNoise;
         let shown = if is_of_runs { self.median_us } else { self.mean_us };
         let direction = if shown.candidate > shown.baseline {

@@ -104,8 +104,8 @@ impl<L: Ledger> Walk<'_, '_, L> {
             let mut calls = std::iter::once(call).chain(tree.ancestors(call));
             match calls.find(|&above| tree.kind(above) == CallKind::Op) {
                 Some(op) => ledger.busy(Some(op), part, time),
-                // The recorded end of an op may be later than the end of the enclosing call or the start of the next
-                // call. The cursor leaves the op at the earliest of these times.
+                // The recorded end of an op may be later than the end of its enclosing call or the start of the next
+                // call. In this case, the cursor leaves the op at the earliest of the three times.
                 None => {
                     let (kind, owner) = (IdleKind::Host, Some(call));
                     ledger.idle(Idle { kind, part, owner, gap, time, before: None });

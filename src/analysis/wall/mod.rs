@@ -6,13 +6,13 @@
 //! attributed to an [`IdleRow`] by the rule in `sweep.rs`.
 //!
 //! **Several devices and streams.** Wall time is measured for the whole process: a moment is busy if any device runs
-//! anything on any stream. A gap is a time span during which all devices wait. A gap is attributed to the event that
-//! ends the gap, regardless of the device. Time during which two devices run counts only for the event that started
-//! first.
+//! anything on any stream. A gap is a time span during which all devices are idle. A gap is attributed to the event
+//! that ends the gap, regardless of the device. Time during which two devices run counts only for the event that
+//! started first.
 //!
-//! **Selections.** A device is not idle while it runs work from steps or phases that were not selected.
-//! Unselected work and the gaps before it count as *before*, like work that was launched before the window.
-//! This time is neither busy nor idle time.
+//! **Selections.** A device is not idle while it runs work from steps or phases that were not selected. The time of
+//! unselected work and of the gaps before it counts as *before*, like the time of work that was launched before the
+//! window. It is neither busy nor idle time.
 //!
 //! **Unequal step counts.** Steps without a counterpart are excluded from busy and idle time; their time
 //! is *alone*.
@@ -21,8 +21,8 @@
 //! time, and none of it as launch latency. The note `GPU_BEFORE_LAUNCH` counts events that start before their
 //! launch.
 //!
-//! **Traces without GPU events.** Host time is measured instead of GPU time, and the time in ops is the busy time
-//! (`host.rs`).
+//! **Traces without GPU events.** For such traces, host time is measured instead of GPU time, and busy time is the
+//! time spent in ops (`host.rs`).
 
 mod boundaries;
 mod cursor;
@@ -78,7 +78,7 @@ pub struct WallTotals {
     /// Time of work that was launched before the window, and of work that was not selected. The gaps before such work
     /// are included.
     pub before: Nanos,
-    /// Time of steps without a counterpart, if the two traces have different numbers of steps.
+    /// Time of the steps that are not compared because they have no counterpart.
     pub alone: Nanos,
     /// Number of compared steps; 1 if the windows are compared as a whole.
     pub steps: u64,
@@ -164,7 +164,7 @@ impl Wall {
         Wall { basis, windows, pairs, busy, busy_alone, busy_before, idle, totals, notes }
     }
 
-    /// What the windows span: steps, or all events.
+    /// Whether the windows span steps or all measured events.
     #[doc(hidden)]
     pub fn basis(&self) -> WallBasis {
         self.basis
@@ -181,7 +181,7 @@ impl Wall {
         self.pairs.as_ref()
     }
 
-    /// Whether a step has no counterpart because the traces have different numbers of steps.
+    /// Whether a step is not compared, usually because it has no counterpart.
     pub(super) fn is_step_alone(&self, side: Side, step: StepId) -> bool {
         self.pairs.as_ref().is_some_and(|pairs| pairs.is_alone(side, step))
     }

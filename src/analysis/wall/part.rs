@@ -1,14 +1,14 @@
-//! Divides the wall time into parts, according to the step in which the work was launched.
+//! Divides the wall time into parts, based on the step in which the work was launched.
 
 /// A part of the wall time: work launched in a compared step, in a step that is not compared, or before the
 /// window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[doc(hidden)]
 pub enum Part {
-    /// The work was launched in a compared step of the window. Only this part is included in times per step.
+    /// The work was launched in a compared step of the window. Times per step include only this part.
     Window,
-    /// The work was launched in the window, but in a step without a counterpart, because the traces have
-    /// different numbers of steps. The causes do not include this part.
+    /// The work was launched in the window, but in a step without a counterpart. The causes of the time
+    /// difference do not include this part.
     Alone,
     /// The work was launched before the window, or outside of the selected steps or phase, so it is reported
     /// separately.

@@ -13,13 +13,13 @@ use std::borrow::Cow;
 
 const NONE: u32 = u32::MAX;
 
-/// Idle time with one owner, kind and part.
+/// All idle time that has the same owner, kind and part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleRow {
     /// Why the device was idle.
     pub kind: IdleKind,
-    /// The part of the wall time that the gaps belong to. The work that ends a gap determines its
-    /// part.
+    /// The part of the wall time that the gaps belong to. The part of a gap is the part of the work that ends
+    /// the gap.
     pub part: Part,
     /// The innermost call to which the idle time is attributed, as a node of the merged tree. Time between calls
     /// is attributed to the root of the thread. `None` if the owner is unknown.
@@ -55,9 +55,9 @@ pub(super) struct Collector<'a> {
     /// For each owner node, the idle row added most recently, or `NONE`. The final entry is for rows without an
     /// owner.
     last_of: Vec<u32>,
-    /// For each idle row, the previously added idle row with the same owner.
+    /// For each idle row, the idle row with the same owner that was added before it.
     before: Vec<u32>,
-    /// For each idle row, the gap that was counted most recently.
+    /// For each idle row, the gap that was counted most recently, so that no gap is counted twice.
     last_gap: Vec<u32>,
     /// For each `sync` row, the longest piece on the current side.
     longest: FxHashMap<usize, Nanos>,

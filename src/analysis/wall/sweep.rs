@@ -7,8 +7,8 @@
 //!         └─busy─┘└ host: a┘└lat.─┘└busy─┘└─ tail ─┘
 //! ```
 //! A gap is attributed to the event that ends the gap. Until the launch of this event, the gap is host time
-//! and is attributed to the calls that run on the host in the meantime. The part after the launch is launch
-//! latency. If the event was launched before the gap began, the event was queued while the device waited.
+//! and is attributed to the calls that run on the host in the meantime. The part of the gap after the launch
+//! is launch latency. If the event was launched before the gap began, the whole gap is queueing delay.
 
 use super::boundaries::Boundaries;
 use super::cursor::StackCursor;
@@ -21,10 +21,11 @@ use crate::tree::{CallId, CallKind, CallTree};
 /// Why the device was idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IdleKind {
-    /// The host had not yet launched the event that ended the gap, because the host was busy in the owner.
+    /// The host had not yet launched the event that ended the gap, because it was busy in the call that owns
+    /// the idle time.
     Host,
-    /// The owner waited for the GPU, but the GPU was idle, because the host had not launched the next event
-    /// yet.
+    /// The call that owns the idle time waited for the GPU, although the GPU was idle because the host had not
+    /// launched the next event yet.
     Sync,
     /// Launch latency: the time from the launch of the event that ended the gap to the start of this event.
     Latency,
@@ -32,7 +33,7 @@ pub enum IdleKind {
     Queue,
     /// Final wait: the time from the last event of the compared steps to the end of these steps.
     Tail,
-    /// The launch of the event that ended the gap is not in the trace.
+    /// The cause is unknown, because the launch of the event that ended the gap is not in the trace.
     Unknown,
 }
 
@@ -85,8 +86,8 @@ pub(super) struct Idle {
 
 /// Receives the result of a sweep.
 pub(super) trait Ledger {
-    /// Receives the length of a time span during which `event` ran and no earlier event did; `event` is
-    /// `None` for work that was not selected.
+    /// Receives the length of a time span during which `event` ran, but no event that had started earlier;
+    /// `event` is `None` for work that was not selected.
     fn busy(&mut self, event: Option<CallId>, part: Part, time: Nanos);
     /// Receives the next piece of a gap, with its kind and owner.
     fn idle(&mut self, piece: Idle);
@@ -203,8 +204,8 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
         });
     }
 
-    /// Attributes the idle time after the last event to the calls on the thread that launched the event. This
-    /// time ends at a cut or at the end of the window.
+    /// Attributes the idle time after the last event to the calls on the thread that launched the event. The
+    /// idle time ends at a boundary between steps or at the end of the window.
     fn tail(&mut self, from: Nanos, until: Nanos, part: Part, last: Option<&Occupied>) {
         self.gaps += 1;
         let piece = Idle {

@@ -11,10 +11,9 @@
 //! measured event to the last.
 //!
 //! A GPU event counts as launched *before* the window if its launch is before the window, even if the event
-//! runs in the window. If the launch is not in the trace, the order on the stream is used instead. Of the
-//! stream's events that were launched in the window, the first is the reference: an event that runs before
-//! the reference counts as launched before the window. If no event on this stream was launched in the window,
-//! the reference is the first event on any stream that was launched in the window.
+//! runs in the window. If its launch is not in the trace, the event counts as launched before the window if
+//! it runs before the first event on the same stream that was launched in the window. If no event on this
+//! stream was launched in the window, the first such event on any stream is used instead.
 
 use crate::analysis::Attribution;
 use crate::order::Order as _;
@@ -64,7 +63,7 @@ impl Window {
     }
 }
 
-/// The data of a trace that determines its window.
+/// The parts of a trace that determine its window.
 #[derive(Clone, Copy)]
 pub(super) struct Recorded<'a> {
     pub(super) tree: &'a CallTree,
@@ -101,7 +100,7 @@ impl<'a> Recorded<'a> {
     }
 }
 
-/// Chooses `Steps` if both sides have steps.
+/// Returns `Steps` if both sides have steps, otherwise `Events`.
 pub(super) fn basis(analysis: &Attribution) -> WallBasis {
     if Side::BOTH.iter().all(|&side| !analysis.steps(side).is_empty()) {
         WallBasis::Steps
@@ -141,7 +140,7 @@ fn of_events(of: Recorded<'_>) -> Window {
     Window { start, end, steps: 1, host_end: end }
 }
 
-/// Launch time of each event whose launch is in the trace.
+/// Looks up the launch times of events whose launch is in the trace.
 struct Launched<'a> {
     tree: &'a CallTree,
     window: Window,
@@ -191,8 +190,8 @@ pub(super) fn everything_that_ran(of: Recorded<'_>, window: Window, basis: WallB
             call: None,
             is_before: true,
         }));
-        // Both inputs are sorted and the sort is stable, so if two events start at the same time, the
-        // selected event comes first.
+        // The measured calls come first in the list and the sort is stable. So if measured and unselected
+        // work have the same start and end, the measured call stays first.
         all.order_by_key(|ran| (ran.start, ran.end));
     }
     all

@@ -1,9 +1,9 @@
 //! Splits the pending pairs into independent pieces that several cores align in parallel.
 //!
-//! Aligning the children of a pair reads and writes only the matches of calls inside the two subtrees. The alignment
-//! order of two pairs therefore matters only if one pair is inside the other. One pair can be inside the other if the
-//! contents of an expanded wrapper are matched before the wrapper itself. Each piece keeps its pairs in their original
-//! order, so the result does not depend on the number of cores.
+//! Aligning the children of a pair reads and writes only the matches of calls inside the pair's two subtrees. The
+//! order in which two pairs are aligned therefore matters only if one pair is inside the other. One pair can be inside
+//! the other if the contents of an expanded wrapper are matched before the wrapper itself. Each piece keeps its pairs
+//! in their original order, so the result does not depend on the number of cores.
 //!
 //! ```text
 //! trace1   a    b    c        trace2   A    C    B      pairs aA, bB and cC, two of which cross:
@@ -42,7 +42,7 @@ impl<'a> Aligner<'a> {
     where
         'a: 's,
     {
-        // Discards the stored results of earlier pairs, because these results may be outdated.
+        // Discard the matches stored for copying, because they may be outdated.
         self.recurring = Recurring::default();
         while let Some((a, b)) = self.pending.pop() {
             self.recurring.close(self.pending.len());
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A random subtree range: any two such ranges either nest or are disjoint.
+    /// A random range that can be a subtree: of any two such ranges, one contains the other, or they are disjoint.
     fn span() -> impl Strategy<Value = Range<u32>> {
         (0..4_u32, 0..64_u32).prop_map(|(level, at)| {
             let width = 1 << level;

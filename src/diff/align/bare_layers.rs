@@ -1,12 +1,12 @@
-//! Finds the layers in two lists of calls that show no layers, because Python frames were not recorded.
+//! Finds the layers in two lists of calls if no Python frames were recorded, so that no call encloses a layer.
 //!
 //! ```text
 //!        embed  n l q k a l  n l q k a l  n l k a l  n l q k a l  n head
 //! marks             q k a        q k a        k a        q k a
 //! layers        └─────────┘  └─────────┘  └───────┘  └─────────┘
 //! ```
-//! A call that occurs once per layer is a *mark*. A new layer begins where the order of the marks starts again. Calls may
-//! be missing in some layers, so the marks and their order are those of most layers.
+//! A call that occurs once per layer is a *mark*. A new layer begins where the sequence of marks starts again. Some
+//! layers may lack calls, so the marks and their order are determined from the majority of layers.
 
 use crate::diff::weights::{FEWEST_MARKS, LAYERS, LEAST_RUN};
 use crate::side::{PerSide, Side};
@@ -25,7 +25,8 @@ pub(super) struct Layers {
     pub(super) length: usize,
 }
 
-/// The layers in both lists. `None` if there are none, or if most layers are not equally long and adjacent to each other.
+/// The layers in both lists. Returns `None` if there are no layers, or if most of them are not equally long and adjacent
+/// to each other.
 pub(super) fn layers(tokens: PerSide<&[Token]>) -> Option<Layers> {
     let marks = Marks::new(tokens)?;
     let starts = PerSide::from_fn(|side| marks.starts(tokens[side]));
@@ -78,9 +79,11 @@ pub(super) fn layers(tokens: PerSide<&[Token]>) -> Option<Layers> {
     Some(Layers { ranges, length })
 }
 
-/// The calls of a layer and how often each occurs in it. If there are several kinds of layers, the calls of all kinds.
+/// The calls of a layer, and how often each call occurs in it. If there are several kinds of layers, the result
+/// combines the calls of all kinds.
 fn whole(tokens: PerSide<&[Token]>, layers: &[(Side, Range<usize>)]) -> FxHashMap<Token, usize> {
-    // For each token, the number of layers that have it, and the largest number of calls in a layer.
+    // For each token, the number of layers that contain it, and the largest number of times that it occurs in one
+    // layer.
     let mut seen: FxHashMap<Token, (usize, usize)> = FxHashMap::default();
     for (side, layer) in layers {
         let counts = counted(&tokens[*side][layer.clone()]);
@@ -90,7 +93,7 @@ fn whole(tokens: PerSide<&[Token]>, layers: &[(Side, Range<usize>)]) -> FxHashMa
             *most = count.max(*most);
         });
     }
-    // Calls that only few layers contain are work between two steps.
+    // A call that only a few layers contain is not part of the layers, but of the work between two steps.
     let is_inside = |having: usize| 6 * having >= layers.len();
     let inside = seen.into_iter().filter(|&(_, (having, _))| is_inside(having));
     inside.map(|(token, (_, most))| (token, most)).collect()
@@ -114,7 +117,7 @@ impl Marks {
             seen.into_iter().map(|(mark, count)| (mark, (count.baseline, count.candidate)));
         let mut counts: FxHashMap<Token, (usize, usize)> =
             counts.filter(|(_, (one, two))| *one.min(two) > 1).collect();
-        // If one side has more layers, the calls of a layer occur more often there.
+        // If one side has more layers, the calls of a layer occur more often on that side.
         let is_longer = tokens.baseline.len() > tokens.candidate.len();
         let is_uneven = |&(one, two): &(usize, usize)| {
             one.min(two) >= LAYERS
@@ -126,7 +129,7 @@ impl Marks {
                 |most: usize, count: usize| count <= most && most - count <= (most / 5).max(1);
             is_like(leader.0, count.0) && is_like(leader.1, count.1)
         };
-        // How many tokens occur equally often.
+        // For each pair of counts, the number of tokens that occur this often on the two sides.
         let mut alike: BTreeMap<(usize, usize), usize> = BTreeMap::new();
         counts.values().for_each(|&count| *alike.entry(count).or_default() += 1);
         let like = |leader: (usize, usize)| -> usize {
@@ -181,7 +184,7 @@ impl Marks {
         for at in 0..tokens.len() {
             let mut marks = marks_at(tokens, at).into_iter();
             let Some(rank) = marks.find_map(|mark| self.0.get(&mark).copied()) else { continue };
-            // Marks may swap places, so only a large step back begins a new layer.
+            // Marks may swap places within a layer, so only a large step back in their order begins a new layer.
             let back = self.0.len().div_ceil(4).max(2);
             if before.is_none_or(|before| before >= rank + back) {
                 starts.push(at);
@@ -199,8 +202,8 @@ fn marks_at(tokens: &[Token], at: usize) -> [Token; 2] {
     [tokens[at], hasher.finish()]
 }
 
-/// Moves the start of each layer from its first mark to its beginning. A layer begins with the calls that precede the first
-/// mark of the second layer as well as that of the third.
+/// Moves the start of each layer from its first mark to its actual beginning. A layer begins with the calls that
+/// precede the first mark in both the second and the third layer.
 fn moved_to_beginning(
     tokens: PerSide<&[Token]>,
     starts: &PerSide<Vec<usize>>,
@@ -222,13 +225,14 @@ fn moved_to_beginning(
     })
 }
 
-/// The calls of the second layer before its first mark, and how well they agree with the same calls of the third layer.
+/// The calls before the first mark of the second layer, and how well they agree with the calls before the first mark of
+/// the third layer.
 fn head(tokens: &[Token], starts: &[usize], length: usize) -> (i64, Vec<Token>) {
     let &[_, one, two, ..] = starts else { return (0, Vec::new()) };
     let mut seen: FxHashMap<Token, i64> = FxHashMap::default();
     let (mut worth, mut best) = (0, (0, 0));
     for back in 1..=one.min(2 * length - 1) {
-        // Each call that occurs on both sides of the comparison counts for the length, each other call against it.
+        // Each call that occurs in both layers raises the value of a length; every other call lowers it.
         let mine = seen.entry(tokens[one - back]).or_default();
         worth += if *mine < 0 { 1 } else { -1 };
         *mine += 1;
@@ -240,13 +244,13 @@ fn head(tokens: &[Token], starts: &[usize], length: usize) -> (i64, Vec<Token>) 
         }
     }
     let (worth, back) = best;
-    // If a whole layer agrees, only the calls before that layer are the head.
+    // If a whole layer agrees, the head consists only of the calls before that layer.
     let own = if back + 2 < length { back } else { back.saturating_sub(length) };
     (worth, tokens[one - own..one].to_vec())
 }
 
-/// The number of calls at the beginning of `tokens` that agree best with a layer. Each call that the layer has counts
-/// for the length, each other call against it.
+/// The length of the beginning of `tokens` that agrees best with a layer. Each call that the layer contains raises the
+/// value of a length; every other call lowers it.
 fn best_length<'t>(
     tokens: impl Iterator<Item = &'t Token>,
     mut layer: FxHashMap<Token, usize>,
@@ -294,7 +298,7 @@ mod tests {
 
     #[test]
     fn calls_that_a_layer_repeats_are_part_of_it() {
-        // `o` occurs twice per layer, so the marks begin with `a`, `b` or a pair of letters.
+        // `o` occurs twice per layer, so the first mark is `a`, `b` or a pair of letters.
         let layer = "oabocdefg";
         let [baseline, _] =
             found(&format!("xy{}z", layer.repeat(3)), &format!("xy{}z", layer.repeat(5))).unwrap();
@@ -312,7 +316,7 @@ mod tests {
 
     #[test]
     fn the_last_layer_ends_where_another_would_begin() {
-        // The last layer lost its `d`. The `a` after it belongs to the work that follows the layers.
+        // The last layer lost its `d`. The `a` after this layer belongs to the work that follows the layers.
         let [_, candidate] = found(
             &format!("x{}ayz", "abcdefgh".repeat(3)),
             &format!("x{}abcefghayz", "abcdefgh".repeat(4)),
@@ -324,7 +328,7 @@ mod tests {
     #[test]
     fn lists_that_do_not_repeat_have_no_layers() {
         assert_eq!(found("abcdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrstuvwxyzABCDEFG"), None);
-        // These repeat, but with too few calls for a layer.
+        // These lists repeat, but the repeated part has too few calls to be a layer.
         assert_eq!(found(&"abcd".repeat(6), &"abcd".repeat(9)), None);
     }
 }

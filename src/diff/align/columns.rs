@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A plain alignment of identical layers may match the layers between the regions with layers that a region replaced.
-//! No layers would then be left for the region.
+//! No layers would then be left for the region to match.
 
 use crate::diff::outline::Outline;
 use crate::diff::regions;
@@ -99,8 +99,8 @@ struct Item {
     exact: u64,
     /// Number of evidence tokens in the subtree.
     tokens: i64,
-    /// Whether the list with the regions contains at least as many calls of this shape as the
-    /// opposite list. No region replaced such a call.
+    /// Whether the list that contains the regions has at least as many calls of this shape as the opposite list. If so,
+    /// no region replaced this call.
     survives: bool,
 }
 
@@ -130,7 +130,7 @@ impl Item {
     }
 }
 
-/// An element of the list with the regions: a call or a region.
+/// An element of the list that contains the regions: a call or a region.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Column {
     Call(Item),
@@ -138,9 +138,9 @@ enum Column {
     Region(f64),
 }
 
-/// Returns the columns, with an estimate of the work that each region replaced. The estimate divides the additional
-/// work in the opposite list among the regions in proportion to their GPU events. `None` if the opposite list has no
-/// additional work.
+/// Returns the columns, with an estimate of the work that each region replaced. For this estimate, the additional work
+/// in the opposite list is divided among the regions in proportion to their GPU events. Returns `None` if the opposite
+/// list has no additional work.
 fn expected(
     calls: &[Item],
     columns: impl Iterator<Item = (Item, Option<i64>)> + Clone,
@@ -177,8 +177,9 @@ fn mark_survivors(calls: &mut [Item], columns: &[Column]) {
 }
 
 /// How well a run with `tokens` tokens fits a region that is expected to have replaced `expected` tokens. A token
-/// scores less here than in a match of two calls, so matching two calls is preferred to a better fit. A small deviation
-/// hardly lowers the score, because added casts and removed ops change the amount of work slightly.
+/// scores less here than in a match of two calls, so matching two calls takes precedence over a better fit. A small
+/// deviation hardly lowers the score, because casts that the compiler adds and ops that it removes change the amount of
+/// work slightly.
 fn fit(tokens: i64, expected: f64) -> f64 {
     let off = (tokens as f64 / expected).ln() / REACH.ln();
     expected / 4.0 * (1.0 - off * off)
@@ -196,8 +197,8 @@ enum Step {
 /// The column of a region, and the run of calls that the region replaced.
 type Replaced = (usize, Range<usize>);
 
-/// A search for the alignment with the highest score. Each region is aligned with a run of calls. Only the cells near
-/// the path that the expected work predicts are searched.
+/// A search for the alignment with the highest score. Each region is aligned with a run of calls. The search visits
+/// only cells near the path that the expected work predicts.
 struct Search<'s> {
     calls: &'s [Item],
     columns: &'s [Column],
@@ -209,7 +210,7 @@ struct Search<'s> {
 }
 
 impl<'s> Search<'s> {
-    /// `None` if the search would take too long, or if the lists have no calls to match.
+    /// Returns `None` if the search would take too long, or if the lists have no calls to match.
     fn new(calls: &'s [Item], columns: &'s [Column]) -> Option<Self> {
         let tokens_before =
             sums(calls.iter().map(|call| if call.survives { 0 } else { call.tokens }));
@@ -322,8 +323,8 @@ impl<'s> Search<'s> {
     }
 }
 
-/// A stretch of unmatched calls that is bounded on both ends by a match or a region. The calls belong to an adjacent
-/// region if no unmatched column is opposite them.
+/// A stretch of unmatched calls with a match or a region at each end. The calls belong to an adjacent region if no
+/// unmatched column is opposite them.
 struct Gap {
     end: usize,
     before_region: bool,
@@ -342,7 +343,7 @@ impl Gap {
     }
 }
 
-/// The sum of the numbers before each position, with one additional entry at the end.
+/// For each position, the sum of the numbers before it; one additional entry at the end contains the total.
 fn sums(numbers: impl Iterator<Item = i64>) -> Vec<i64> {
     let mut sums = vec![0];
     sums.extend(numbers.scan(0, |sum, number| {
@@ -352,8 +353,7 @@ fn sums(numbers: impl Iterator<Item = i64>) -> Vec<i64> {
     sums
 }
 
-/// For each column, the rows to search. The expected work of the preceding columns predicts a row, and the rows near it
-/// are searched.
+/// For each column, the rows to search: the rows near the one that the expected work of the preceding columns predicts.
 fn band(tokens_before: &[i64], columns: &[Column]) -> Vec<RangeInclusive<usize>> {
     let last = tokens_before.len() - 1;
     let all = tokens_before[last] as f64;

@@ -28,8 +28,8 @@ pub(super) trait Compare {
     /// Whether two elements that are aligned opposite each other are a match. A call and its wrapper are not a match,
     /// but they must be aligned opposite each other so that the gap includes both.
     fn is_pair(&self, a: usize, b: usize) -> bool;
-    /// Whether two identical elements also have the same exact names, including volatile parts. If an inserted run
-    /// could be at several positions, exact names determine which of these positions is chosen.
+    /// Whether two identical elements also have the same exact names, including volatile parts. If there are several
+    /// possible positions for an inserted run, the exact names determine which position is chosen.
     fn same_to_the_letter(&mut self, _a: usize, _b: usize) -> bool {
         true
     }
@@ -47,6 +47,5 @@ pub(super) trait Compare {
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens>;
 }
 
-/// The tokens of the baseline's elements and the tokens of the candidate's elements, one per
-/// element.
+/// The tokens of the baseline's elements and the tokens of the candidate's elements, with one token per element.
 pub(super) type Tokens = (Vec<u64>, Vec<u64>);

@@ -23,14 +23,14 @@ enum Likeness {
     Whole,
     /// The whole subtrees contain the same calls, in any order.
     Content,
-    /// Both calls have the same key and the same arguments. A call without arguments is compared by the
-    /// arguments of the first nested call that has arguments.
+    /// Both calls have the same key and the same arguments. For a call without arguments, the arguments of the first
+    /// nested call that has any are compared.
     Itself,
 }
 
 impl Aligner<'_> {
-    /// Matches calls that swapped places within the two lists. `unlike` contains pairs of unmatched calls
-    /// that are aligned opposite each other.
+    /// Matches calls that swapped places within the two lists. `unlike` contains pairs of unmatched calls that the
+    /// alignment put opposite each other although they are not identical.
     pub(super) fn pair_exchanged(&mut self, lists: PerSide<&[u32]>, unlike: &[(u32, u32)]) {
         if lists.baseline.len() < 2 || lists.candidate.len() < 2 {
             return;
@@ -47,9 +47,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// Dissolves matches between calls with different instance numbers. For example, `Linear_1` is matched with
-    /// `Linear_2`, but the baseline also has an unmatched `Linear_2`, and the candidate has an unmatched `Linear_1`.
-    /// The calls with equal numbers are then matched as moved.
+    /// Dissolves matches between calls with different instance numbers if the calls with equal numbers can be matched
+    /// instead. For example, `Linear_1` is matched with `Linear_2`, but the baseline also has an unmatched `Linear_2`,
+    /// and the candidate has an unmatched `Linear_1`. The calls with equal numbers are then matched as moved.
     pub(super) fn pair_renumbered(&mut self, lists: PerSide<&[u32]>, pairs: &mut Vec<(u32, u32)>) {
         let (outlines, trees) = (self.outlines, self.trees);
         let key = |side: Side, call: u32| outlines[side].keys[call as usize];
@@ -136,8 +136,8 @@ impl Aligner<'_> {
         self.pair_near(&searched, tells_kernels, |side, call| tokens[side][&call]);
     }
 
-    /// Quickly checks whether the calls of any pair in `unlike` may have swapped places. Each of the two calls needs an
-    /// unmatched call on the opposite side, outside the pair, that may be similar to it. Only calls with the same
+    /// Quickly checks whether the calls of any pair in `unlike` may have swapped places. For each of the two calls,
+    /// there must be a third, unmatched call on the opposite side that may be similar to it. Only calls with the same
     /// number of tokens can have the same contents.
     fn may_exchange(
         &self,

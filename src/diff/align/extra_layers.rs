@@ -1,12 +1,13 @@
-//! Finds the layers that only one of two lists has, if no calls enclose the layers.
+//! Finds the layers that only one of two lists of calls has, for traces in which no call encloses a layer.
 //!
 //! ```text
 //! trace1   embed  n q k m  n q k m  n q k m  loss
 //! trace2   embed  n q k m  n k m    n q k m  n q k m  loss        the second layer lost its q
 //! ```
-//! An alignment of the calls could skip parts of several layers and match the first `q` that it finds. It would match
-//! more calls than an alignment that skips one layer, but most matches would be wrong. The layers are therefore matched
-//! first, and the calls of the extra layers are left out of the alignment of the calls.
+//! If the calls were aligned directly, the alignment could skip parts of several layers and match the first `q` that it
+//! finds. Such an alignment would match more calls than one that skips a whole layer, but most of its matches would be
+//! wrong. The layers are therefore matched first, and the calls of the extra layers are left out of the alignment of
+//! the calls.
 
 use super::Aligner;
 use super::bare_layers::{Layers, Token, layers};
@@ -64,8 +65,8 @@ impl Aligner<'_> {
     }
 }
 
-/// The side that has more layers, and the ranges of its list that contain the extra layers. `None` if both lists have
-/// equally many layers, or show no layers.
+/// The side that has more layers, and the ranges of its list that contain the extra layers. Returns `None` if both
+/// lists have the same number of layers, or if no layers are found.
 fn extra_layers(
     trees: PerSide<&CallTree>,
     outlines: PerSide<&Outline<'_>>,
@@ -75,7 +76,7 @@ fn extra_layers(
     if n == m || n.min(m) < LAYERS * FEWEST_MARKS {
         return None;
     }
-    // If frames were recorded, the layers are frames.
+    // If frames were recorded, each layer is a frame, so this search is not needed.
     let is_frame = |side: Side, call: u32| outlines[side].kind(call) == CallKind::Frame;
     if Side::BOTH.into_iter().any(|side| lists[side].iter().any(|&call| is_frame(side, call))) {
         return None;
@@ -89,9 +90,9 @@ fn extra_layers(
     extra(tokens.as_ref().map(Vec::as_slice), is_backward)
 }
 
-/// Finds the extra layers. Of equally good layers, the last ones of each step are extra. A backward pass runs the layers
-/// in reverse order, so there the first ones are extra, except for layers that are identical to the first layers of the
-/// other list: these are matched before any search.
+/// Finds the extra layers. If several layers of a step could be the extra ones, the last of them are chosen. In a
+/// backward pass, which runs the layers in reverse order, the first of them are chosen instead. However, layers that
+/// are identical to the first layers of the other list are matched before any search.
 fn extra(tokens: PerSide<&[Token]>, is_backward: bool) -> Option<(Side, Vec<Range<usize>>)> {
     let Layers { ranges, length } = layers(tokens)?;
     let (one, two) = (ranges.baseline.len(), ranges.candidate.len());
@@ -122,8 +123,8 @@ fn is_without_layers(few: &[Token], many: &[Token], length: usize) -> bool {
     many.len().checked_sub(at).is_some_and(|left| left.is_multiple_of(length))
 }
 
-/// The tokens of two lists. A call whose name occurs in only one list may be a wrapper, so if it contains a single call,
-/// it has the token of that call.
+/// The tokens of two lists. A call whose name occurs in only one list may be a wrapper. If it contains only a single
+/// call, its token is therefore the token of that call.
 fn tokens(outlines: PerSide<&Outline<'_>>, lists: &PerSide<Vec<u32>>) -> PerSide<Vec<Token>> {
     let names = PerSide::from_fn(|side| -> FxHashSet<Key> {
         lists[side].iter().map(|&call| outlines[side].keys[call as usize]).collect()
@@ -149,14 +150,14 @@ struct Block {
     range: Range<usize>,
     is_layer: bool,
     /// Number of layers between this layer and the last block before it that is not a layer. `None` in a backward pass,
-    /// or if there is no such block: the recording may have begun between two layers.
+    /// or if there is no such block, because the recording may have begun between two layers.
     number: Option<usize>,
-    /// Number of layers between this layer and the next block that is not a layer, or the end.
+    /// Number of layers between this layer and the next block that is not a layer, or the end of the list.
     left: usize,
     tokens: Vec<Token>,
     /// Hash of the tokens.
     exact: u64,
-    /// Known only for layers.
+    /// The layer's credit; `None` for blocks that are not layers.
     credit: Option<Credit>,
 }
 
@@ -211,7 +212,7 @@ impl Blocks {
         }
     }
 
-    /// Compensates for the calls that a layer lacks.
+    /// Computes the credit of each layer, which compensates for the calls that the layer lacks.
     fn credit_layers(&mut self) {
         let row = self.0.as_ref().map(|blocks| -> Vec<usize> {
             (0..blocks.len()).filter(|&at| blocks[at].is_layer).collect()
@@ -233,8 +234,8 @@ impl Blocks {
         TOKEN * shared as i64
     }
 
-    /// The ranges of the layers on the side with more layers that have no counterpart. `None` if the other side has calls
-    /// instead of these layers.
+    /// The ranges of the layers on the side with more layers that have no counterpart. Returns `None` if the other side
+    /// has different calls in place of these layers.
     fn extra(&mut self, longer: Side) -> Option<Vec<Range<usize>>> {
         let mut partners = self.0.as_ref().map(|blocks| vec![None; blocks.len()]);
         for (i, j) in sequence::align(self).pairs {
@@ -336,8 +337,8 @@ impl Compare for Blocks {
 mod tests {
     use super::*;
 
-    /// The extra layers in two strings whose letters are the calls: the start and the end (exclusive) of each. Checks that
-    /// exchanging the strings gives the same layers.
+    /// Finds the extra layers in two strings whose letters are the calls, and returns the start and the end (exclusive)
+    /// of each layer. Checks that exchanging the strings gives the same layers.
     fn found(a: &str, b: &str) -> Option<Vec<(usize, usize)>> {
         found_in_pass(a, b, false)
     }

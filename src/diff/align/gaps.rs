@@ -5,10 +5,9 @@
 //! trace1   miopen(k k)     trace2   cudnn(k k)     renamed: same position, same work below
 //! ```
 //!
-//! A call is expanded if expanding it matches more tokens than keeping it. The contents of an expanded call
-//! can match everything on the opposite side of the gap. A kept call is matched as a whole with its best
-//! counterpart, a call with a different name. The contents of the kept call can match only the contents of
-//! this counterpart.
+//! A call is expanded if expanding it matches more tokens than keeping it. If a call is expanded, its contents can
+//! match anything on the opposite side of the gap. If it is kept, it is matched as a whole with its best counterpart (a
+//! call with a different name), and its contents can match only the contents of this counterpart.
 
 use super::inner::first_arguments;
 use super::renames::{Renames, are_out_of_proportion};
@@ -72,8 +71,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         }))
     }
 
-    /// The gain from expanding a call: the number of tokens that match if the call is expanded, minus the number that
-    /// match if it is matched as renamed. `None` if the call must not be expanded.
+    /// The gain from expanding a call: the number of tokens that match if the call is expanded, minus the number of
+    /// tokens that match if the call is instead matched as renamed. `None` if the call must not be expanded.
     fn gain_of_opening(
         &mut self,
         side: Side,
@@ -166,9 +165,9 @@ impl<'a, 'b> Gap<'a, 'b> {
         wrappers
     }
 
-    /// Whether a call contains an op that has the same name as `other` and contains most of the call's contents. Both
-    /// the inner op and `other` must launch GPU work. For example, a `conv2d` may cast its inputs and call
-    /// `convolution`. The inner `convolution` may launch different kernels on the two sides.
+    /// Whether a call contains an inner op that has the same name as `other` and accounts for most of the call's
+    /// contents. Both the inner op and `other` must launch GPU work. For example, a `conv2d` may cast its inputs and
+    /// call `convolution`. The inner `convolution` may launch different kernels on the two sides.
     fn holds_by_name(&mut self, side: Side, call: u32, other: u32) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         theirs.kind(other) == CallKind::Op
@@ -223,9 +222,10 @@ impl<'a, 'b> Gap<'a, 'b> {
         from..(from + PARTNERS).min(others)
     }
 
-    /// Pairs of calls that are variants of one op, such as `miopen_convolution` and `cudnn_convolution`, in order. A
-    /// call that is inside one variant, such as a bias add, may be next to the other variant on the opposite side. Both
-    /// variants are therefore expanded, and their contents are aligned with the rest of the gap.
+    /// Finds pairs of calls that are variants of one op, such as `miopen_convolution` and `cudnn_convolution`, in the
+    /// order of the calls. A call that is inside one variant, such as a bias add, may be next to the other variant on
+    /// the opposite side. Both variants are therefore expanded, and their contents are aligned with the rest of the
+    /// gap.
     pub(super) fn variants(&mut self) -> Vec<(u32, u32)> {
         let works = PerSide::from_fn(|side| self.working_ops(side));
         let as_many = works.baseline.len() == works.candidate.len();
@@ -296,7 +296,7 @@ impl<'a, 'b> Gap<'a, 'b> {
     }
 
     /// Number of tokens that would match if `call` (with contents `inner`) and `other` (with contents `below`) were
-    /// matched as renamed. Computes `below` if it is not known yet.
+    /// matched as renamed. Computes `below` if it has not been computed yet.
     fn rename_worth(
         &mut self,
         side: Side,
@@ -323,8 +323,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         aligned.pairs.into_iter().map(|(a, b)| (runs.baseline[a], runs.candidate[b])).collect()
     }
 
-    /// Whether the two calls of a gap that has one call on each side are the same call under different names. The
-    /// alignment did not put these two calls opposite each other.
+    /// For a gap with one call on each side: whether the two calls are the same call under different names, although
+    /// the alignment did not put them opposite each other.
     pub(super) fn is_renamed(&mut self) -> bool {
         let arguments = PerSide::from_fn(|side| {
             self.runs[side].first().map_or(0, |&call| first_arguments(self.outlines[side], call))

@@ -1,4 +1,4 @@
-//! Swaps crossed matches between equal siblings, so that equal siblings are matched in order.
+//! If matches between equal siblings cross, swaps the counterparts so that equal siblings are matched in order.
 //!
 //! ```text
 //! trace1  y  x₁ x₂ x₃ z  x₄         Either one x moved from the end to the front, or y and z
@@ -20,8 +20,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A hash of a call's key and arguments (or of its whole subtree), together with the call's exact name.
 type Kind<'a> = (u64, &'a str);
-/// The properties that all pairs of a group share: the nearest matched ancestor on each side, and the kind of the
-/// calls.
+/// The properties that all pairs in a group have in common: the nearest matched ancestor on each side, and the kind of
+/// the calls.
 type Equal<'a> = (Option<CallId>, Option<CallId>, Kind<'a>);
 
 impl Aligner<'_> {
@@ -91,7 +91,7 @@ impl Aligner<'_> {
                 row.keep_in_order(&groups, |_, _| 0, of_one_op);
             }
         }
-        // Similar calls must not swap counterparts only because the contents of one of them changed.
+        // Similar calls must not swap counterparts just because the contents of one of them changed.
         let mut groups =
             self.groups(&row, |a, b| both_are(own(Side::Baseline, a), own(Side::Candidate, b)));
         groups.retain(|group| alone.is_empty() || row.holds_one_alone(group));
@@ -185,8 +185,8 @@ struct Row<'a> {
     candidate: Vec<u32>,
     /// For each pair, the position of its candidate call in `candidate`.
     to: Vec<usize>,
-    /// The pairs that did not move. The key is the position of the pair in `pairs`, and the value is the position of
-    /// the pair's candidate call in `candidate`.
+    /// The pairs that did not move. Each key is the position of a pair in `pairs`, and the value is the position of
+    /// this pair's candidate call in `candidate`.
     in_place: BTreeMap<usize, usize>,
     /// Positions of the unmatched pairs.
     alone: BTreeSet<usize>,
@@ -317,7 +317,7 @@ impl<'a> Row<'a> {
         calls().for_each(|(at, to)| self.to[at] = to);
         let alone = calls().any(|(at, _)| self.alone.contains(&at));
         let explains = match (alone, together) {
-            // Unmatched pairs are included only if the swap brings counterparts much nearer to each other. Without this
+            // A swap may include unmatched pairs only if it brings counterparts much nearer to each other. Without this
             // limit, one removed call and one added call would shift all matches between them.
             (true, _) => much_nearer,
             (false, true) => self.beside(&turn.0) >= kept_beside,
@@ -333,8 +333,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Counts pairs of adjacent calls. At least one of the two calls must be in `calls`, and the counterparts of the
-    /// two calls must also be adjacent and in the same order.
+    /// Counts the pairs of adjacent calls whose counterparts are also adjacent and in the same order. Only pairs with
+    /// at least one call in `calls` are counted.
     fn beside(&self, calls: &[(usize, usize)]) -> usize {
         let ends = calls.iter().flat_map(|&(at, _)| [Some(at), at.checked_sub(1)]);
         let ends: BTreeSet<usize> = ends.flatten().collect();
@@ -364,7 +364,7 @@ impl<'a> Row<'a> {
 struct Turn(Vec<(usize, usize)>);
 
 impl Turn {
-    /// Matches equal calls and their counterparts in order.
+    /// Creates the swap that matches equal calls with their counterparts in order.
     fn of(part: Vec<usize>, to: &[usize]) -> Turn {
         let mut partners: Vec<usize> = part.iter().map(|&at| to[at]).collect();
         partners.sort_unstable();
@@ -372,7 +372,7 @@ impl Turn {
     }
 }
 
-/// The sum of the distances between matched calls.
+/// The sum of the distances between calls and their counterparts.
 fn distance(pairs: &[(usize, usize)]) -> usize {
     pairs.iter().map(|&(at, to)| at.abs_diff(to)).sum()
 }

@@ -5,8 +5,8 @@ use crate::diff::outline::Outline;
 use crate::diff::weights::WRAPPERS;
 use crate::side::{PerSide, Side};
 
-/// The arguments of a call. For a call that never has arguments, such as an autograd node or a module, the arguments of
-/// the first nested call that has arguments.
+/// The arguments of a call. If a call has no arguments, as is always the case for autograd nodes and modules, returns
+/// the arguments of the first nested call that has any.
 pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
     let calls = outline.subtree(call).take(WRAPPERS).filter(|&call| outline.is_op_or_frame(call));
     calls
@@ -18,8 +18,8 @@ pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
 /// Compares two calls with the same name. Returns whether one of them is identical to a call inside the other, for
 /// example because `aten::view` calls `aten::view`. If so, the outer call is a wrapper.
 ///
-/// Returns false if both calls have the same arguments, and the outer call contains nothing except the inner call. The
-/// opposite side may then simply lack the inner call, so the two calls are matched.
+/// Returns false if both calls have the same arguments and the outer call contains nothing except the inner call. In
+/// this case, the opposite side may simply lack the inner call, so the two calls should be matched.
 pub(super) fn is_one_inside_other(outlines: PerSide<&Outline<'_>>, a: u32, b: u32) -> bool {
     let same_arguments =
         outlines.baseline.arguments[a as usize] == outlines.candidate.arguments[b as usize];

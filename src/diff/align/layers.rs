@@ -4,10 +4,10 @@
 //! trace1   L₀ L₁ L₂            without this, the best path would match L₀ L₂ L₃ and hide
 //! trace2   L₀ L₁′ L₂ L₃        the changed layer (′) among the new ones
 //! ```
-//! A layer of the longer run that has no identical counterpart scores less than other layers, no matter which layer it is
-//! matched with. The missing amount is therefore added to all its scores. Leaving a changed layer unmatched then costs as
-//! much as leaving any other layer unmatched, and the choice of unmatched layers depends only on instance numbers and on
-//! the number of holes (gaps that exist on only one side).
+//! In the longer run, a layer without an identical counterpart scores less than other layers, no matter which layer it
+//! is matched with. The difference is therefore added to all scores of this layer. Leaving a changed layer unmatched
+//! then costs as much as leaving any other layer unmatched, and the choice of unmatched layers depends only on instance
+//! numbers and on the number of holes (gaps that exist on only one side).
 
 use crate::diff::keys::Key;
 use crate::diff::weights::{LAYER_CELLS, LAYERS};
@@ -31,13 +31,14 @@ pub(super) fn uneven(layers: PerSide<impl Iterator<Item = (usize, Key)>>) -> Vec
     rows.into_values().filter(is_uneven).collect()
 }
 
-/// What is added to the scores of a layer.
+/// Determines how much is added to the scores of a layer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Credit {
-    /// How much the best score of a layer on the longer side is below the score of an identical pair: its best
-    /// counterpart and a copy of that counterpart. 0 on the shorter side, because all its layers find a counterpart.
+    /// On the longer side: the score of the layer's best counterpart with a copy of itself, minus the best score of the
+    /// layer. On the shorter side: 0, because all layers on this side find a counterpart.
     lacks: i64,
-    /// The best score of a layer on the shorter side, which no credit exceeds. No limit on the longer side.
+    /// The limit for a score including credit. On the shorter side: the best score of the layer. On the longer side: no
+    /// limit.
     best: i64,
 }
 
@@ -53,8 +54,9 @@ impl Credit {
     }
 }
 
-/// The credit of each layer in a run. `None` if the best score is less than half of the identical pair's score: the two
-/// elements are then considered different layers. `full` contains the score of each element with a copy of itself.
+/// The credit of each layer in a run. The credit is `None` if a layer's best score is less than half of the score that
+/// its best counterpart has with a copy of itself. The two elements are then considered different layers. `full`
+/// contains the score of each element with a copy of itself.
 pub(super) fn credits(
     row: &Row,
     full: PerSide<&[i64]>,

@@ -6,10 +6,9 @@
 //! row, then the next row is `(V + (V & M)) | (V & !M)` (Hyyrö, *Bit-parallel LCS-length computation
 //! revisited*, 2004). All rows are kept, and the matches are found by tracing back through the rows.
 //!
-//! For longer lists with rare tokens, the subsequence is built match by match (Hunt and Szymanski, *A fast
-//! algorithm for computing longest common subsequences*, 1977). For each length, the algorithm keeps the
-//! common subsequence that ends earliest. A new match extends the longest of these subsequences that ends
-//! before the match.
+//! For longer lists with rare tokens, the subsequence is built match by match (Hunt and Szymanski, *A fast algorithm
+//! for computing longest common subsequences*, 1977). For each length, the algorithm keeps the common subsequence that
+//! ends earliest. A new match extends the longest kept subsequence that ends before the match.
 
 use crate::diff::weights::{LCS_MATCHES, LCS_WORDS};
 use rustc_hash::FxHashMap;
@@ -55,8 +54,8 @@ fn of_rare_tokens(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
         return None;
     }
     let mut found: Vec<Match> = Vec::with_capacity(matches);
-    // One entry for each length: the last match of a common subsequence of this length. If there are several such
-    // subsequences, the entry is for the one that ends earliest.
+    // For each length, the last match of a common subsequence of this length. If there are several such subsequences,
+    // the one that ends earliest is used.
     let mut ends: Vec<usize> = Vec::new();
     for (i, token) in a.iter().enumerate() {
         // Later positions are visited first, so no subsequence uses two matches of the same element.
@@ -159,9 +158,9 @@ impl Table {
         row > 0 && self.bits[(row - 1) * self.words + column / 64] >> (column % 64) & 1 == 0
     }
 
-    /// Walks back from the last cell of the table. If the length does not increase at a cell, the walk continues to
-    /// the left. If the length increases in the row above as well, the walk continues upward. Otherwise the cell's row
-    /// and column form a match.
+    /// Finds the matches by walking back from the last cell of the table. If the length does not increase at a cell,
+    /// the walk continues to the left. If the length also increases in the row above, the walk continues upward.
+    /// Otherwise the cell's row and column form a match.
     fn pairs(&self) -> Vec<(usize, usize)> {
         let mut pairs = Vec::new();
         let (mut row, mut columns) = (self.rows, self.columns);

@@ -21,8 +21,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Aligner<'_> {
-    /// Matches two unmatched ops or frames if they have the same key and their children are matched with each other.
-    /// Inner calls are matched first.
+    /// Matches two unmatched ops or frames if they have the same key and children of one are matched with children of
+    /// the other. Inner calls are processed first.
     pub(super) fn pair_around_partners(&mut self) {
         let baseline = self.outlines.baseline;
         for a in (0..baseline.len() as u32).rev() {
@@ -52,13 +52,12 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches two unmatched ops or frames that were left behind on both sides. On each side, the call must be the only
-    /// call with its key in the gap.
+    /// Matches two unmatched ops or frames if the contents of both are matched elsewhere, so that both calls were left
+    /// behind. On each side, the call must be the only call with its key in the gap.
     pub(super) fn pair_left_behind(&mut self) {
         let me = &*self;
         let left = PerSide::from_fn_at_once(|side| me.left_behind(side));
-        // Outer calls are visited first, because a call that was left behind may contain other calls that were left
-        // behind.
+        // Outer calls are visited first, because a call that was left behind may contain other such calls.
         let parents: BTreeSet<u32> =
             left.baseline.iter().filter_map(|&call| self.parent(Side::Baseline, call)).collect();
         for a in parents {
@@ -100,7 +99,7 @@ impl Aligner<'_> {
         above.find(|&above| !self.outlines[side].is_hidden(above))
     }
 
-    /// The calls in a gap whose keys occur exactly once on each side.
+    /// The pairs of calls in a gap that have the same key, if this key occurs exactly once on each side.
     fn alone_of_their_key(&self, gap: &PerSide<Vec<u32>>) -> Vec<(u32, u32)> {
         let of_keys = PerSide::from_fn(|side| {
             let mut of_keys: FxHashMap<Key, Vec<u32>> = FxHashMap::default();

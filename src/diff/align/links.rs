@@ -1,8 +1,8 @@
 //! Stores the matches found so far. All threads that align parts of the traces share this store.
 //!
-//! While a pair is being aligned, only one aligner writes the matches of calls below the pair. The order in which
-//! threads and pieces (see `apart`) are aligned therefore does not affect the result. The columns are atomic so that
-//! several threads can share them.
+//! While the calls below a pair are being aligned, only one aligner writes the matches of these calls. The order in
+//! which threads and pieces (see `apart`) are aligned therefore does not affect the result. The columns are atomic so
+//! that several threads can share them.
 
 use crate::diff::pairing::Pairing;
 use crate::diff::passes::Pass;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// The possible relations of matched calls. Unmatched calls are not included: they are baseline only or candidate only.
 const OF_PARTNERS: [Relation; 3] = [Relation::Same, Relation::Renamed, Relation::Moved];
 
-/// Stored instead of a counterpart for a call that stays unmatched.
+/// The value stored in place of a counterpart for a call that must stay unmatched.
 const ASIDE: u32 = NONE - 1;
 
 /// The counterpart and the relation of each call.
@@ -74,7 +74,7 @@ impl Links {
         Some(self.partners[side][call as usize].load(Relaxed)).filter(|&partner| partner < ASIDE)
     }
 
-    /// Leaves an unmatched call unmatched: later passes do not find it.
+    /// Makes sure that an unmatched call stays unmatched: later passes ignore it.
     pub(super) fn set_aside(&self, side: Side, call: u32) {
         self.partners[side][call as usize].store(ASIDE, Relaxed);
     }
@@ -103,12 +103,12 @@ impl Links {
         OF_PARTNERS[usize::from(self.relations[side][call as usize].load(Relaxed))]
     }
 
-    /// Counts blocks that were too large to be searched completely.
+    /// Adds to the number of blocks that were too large to be searched completely.
     pub(super) fn add_cut_blocks(&self, count: u64) {
         self.cut_blocks.fetch_add(count, Relaxed);
     }
 
-    /// Counts threads that were compared with only some of the threads on the opposite side.
+    /// Adds to the number of threads that were compared with only some of the threads on the opposite side.
     pub(super) fn add_cut_threads(&self, count: u64) {
         self.cut_threads.fetch_add(count, Relaxed);
     }

@@ -1,8 +1,8 @@
 //! Matches the calls of two outlines: threads first, then the calls on the matched threads, down to the GPU events.
 //!
-//! The children of each matched pair are two sequences. These sequences are aligned (`sequence`,
-//! `score`, `runs`, `slide`), and the remaining unmatched calls go through the passes of [`Pass`].
-//! A gap is a run of unmatched calls between two matches.
+//! The children of each matched pair form two sequences. These sequences are aligned (`sequence`, `score`, `runs`,
+//! `slide`), and the calls that are still unmatched go through the passes of [`Pass`]. A gap is a run of unmatched
+//! calls between two matches.
 //!
 //! Identical subtrees are matched in one step. Pairs whose children are still to be aligned wait on a stack, so the
 //! recursion depth does not grow with the depth of a trace. A call is *free* while it has no counterpart.
@@ -120,7 +120,7 @@ struct LeftOver<'s> {
 /// A pass over the calls that the alignment of siblings left unmatched.
 type OverGaps = fn(&mut Aligner<'_>, &LeftOver<'_>);
 
-/// The passes over unmatched calls, most certain first.
+/// The passes over unmatched calls; the pass with the most certain matches comes first.
 const OVER_GAPS: [(Pass, OverGaps); 8] = [
     (Pass::EqualNear, |me, left| me.pair_moved(left.calls, Likeness::EqualNear)),
     (Pass::Launches, |me, left| left.gaps.iter().for_each(|gap| me.pair_launches(gap))),
@@ -140,7 +140,7 @@ struct Aligner<'a> {
     pass: Pass,
     /// Stack of matched pairs whose children are still to be aligned; the last pair on the stack is aligned next.
     pending: Vec<(u32, u32)>,
-    /// The results for earlier pairs, which are copied to later pairs with identical calls.
+    /// The matches below earlier pairs, which are copied to later pairs with identical calls.
     recurring: Recurring,
     /// The calls below the matched pair whose children are being aligned.
     scope: PerSide<Range<u32>>,
@@ -312,7 +312,7 @@ impl<'a> Aligner<'a> {
             for gap in found {
                 let gap = self.free_of(&gap);
                 match self.opened(&gap) {
-                    // Calls inside a wrapper that was expanded earlier may already be matched.
+                    // Some calls inside the expanded wrappers may already be matched.
                     Some(opened) => work.push(self.free_of(&opened)),
                     None => gaps.push(gap),
                 }
@@ -329,7 +329,7 @@ impl<'a> Aligner<'a> {
         self.bags.tidy();
     }
 
-    /// The calls in a gap that are still unmatched.
+    /// The calls of a gap that no pass has matched yet.
     fn free_of(&self, gap: &PerSide<Vec<u32>>) -> PerSide<Vec<u32>> {
         PerSide::from_fn(|side| {
             gap[side].iter().copied().filter(|&call| self.is_free(side, call)).collect()
@@ -339,7 +339,7 @@ impl<'a> Aligner<'a> {
     /// Matches the siblings that are in the same order on both sides; returns the runs of unmatched calls between the
     /// matches.
     fn align_siblings(&mut self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
-        // Order is evidence only for GPU events from the same launch.
+        // The order of GPU events is evidence only if the events come from the same launch.
         let together = !self.stand_below_no_launch(lists);
         let mut siblings = score::Siblings::new(&self.both, &mut self.bags, lists, together);
         let aligned = sequence::align(&mut siblings);
@@ -464,8 +464,8 @@ impl<'a> Aligner<'a> {
         }
         for of_kind in launches.into_values() {
             if of_kind.baseline.len() != of_kind.candidate.len() {
-                // Which launches match may depend on kernel durations. Durations may differ in later pairs with
-                // identical calls, so the result must not be copied to these pairs.
+                // Which launches match may depend on kernel durations. These durations may be different in later pairs
+                // with identical calls, so the matches must not be copied to later pairs.
                 self.recurring.forget_open();
             }
             let [mine, theirs] = Side::BOTH.map(|side| match of_kind[side.other()].len() {

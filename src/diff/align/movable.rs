@@ -1,4 +1,4 @@
-//! Decides whether an op can have moved from one caller to another.
+//! Decides whether an op may have moved from one caller to another.
 
 use super::Aligner;
 use crate::side::{PerSide, Side};
@@ -7,8 +7,8 @@ use crate::tree::{CallId, CallKind};
 impl Aligner<'_> {
     /// Whether the baseline call `a` may have moved to the position of the candidate call `b`. If the ops
     /// that call `a` and `b` have different names, the counterpart of `a`'s caller must contain `b`, or the
-    /// counterpart of `b`'s caller must contain `a`. The shapes of `a` and `b` must be equal if the op moves
-    /// to a different caller, or if it has no calling op and moves within a thread.
+    /// counterpart of `b`'s caller must contain `a`. The shapes of `a` and `b` must be equal if the op moved
+    /// to a different caller, or if no op calls it and it moved within the top level of a thread.
     pub(super) fn can_have_moved(&self, a: u32, b: u32) -> bool {
         if self.outlines.baseline.kind(a) != CallKind::Op {
             return true;

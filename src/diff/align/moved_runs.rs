@@ -55,7 +55,9 @@ impl Aligner<'_> {
         let mut all: FxHashMap<u64, Vec<&[u32]>> = FxHashMap::default();
         for window in runs.iter().flat_map(|run| run.windows(MOVED_RUN)) {
             let mut hasher = FxHasher::default();
-            window.iter().for_each(|&call| self.outlines[side].shape[call as usize].hash(&mut hasher));
+            window
+                .iter()
+                .for_each(|&call| self.outlines[side].shape[call as usize].hash(&mut hasher));
             all.entry(hasher.finish()).or_default().push(window);
         }
         all

@@ -1,4 +1,4 @@
-//! Matches moved calls: unmatched calls below the same matched pair that are in a different order.
+//! Matches moved calls: unmatched calls below the same matched pair whose order differs between the sides.
 //!
 //! Identical subtrees are matched first, then subtrees that differ only in kernel names, then calls with the
 //! same key that share at least half of their contents. Among several possible counterparts, the nearest is
@@ -26,15 +26,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 struct Lost {
     call: u32,
     place: u32,
-    /// Number of siblings in the call's gap; 0 if the gap is not crowded.
+    /// Number of siblings in the call's gap; 0 if no gap is crowded.
     crowd: usize,
 }
 
 /// How similar and how close two calls must be to be matched as moved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Likeness {
-    /// Matches calls with at most one sibling between them: first identical subtrees, then calls with the same key that
-    /// share at least half of their contents.
+    /// Matches calls with at most one sibling between them: first identical subtrees, then subtrees that differ only in
+    /// kernel names, then calls with the same key that share at least half of their contents.
     Beside,
     /// Matches identical subtrees that are near each other, then nearby subtrees that differ only in kernel names.
     EqualNear,
@@ -43,13 +43,14 @@ pub(super) enum Likeness {
     /// Matches calls that have the same key and arguments and at most one sibling between them, if one of the two calls
     /// lost its contents.
     Emptied,
-    /// Matches unique identical subtrees at any distance, then unique calls with the same key that share half of their
-    /// contents. In a short list, identical subtrees need not be unique, because no distance in the list is large.
+    /// Matches calls at any distance: first unique identical subtrees, then unique subtrees that differ only in kernel
+    /// names, then unique calls with the same key that share at least half of their contents or have the same
+    /// arguments. In a short list, identical subtrees need not be unique, because no distance in the list is large.
     Far,
 }
 
 impl Aligner<'_> {
-    /// For each unmatched call in a crowded gap, stores the number of siblings in the gap.
+    /// If any gap is crowded, stores the number of siblings in its gap for each unmatched call.
     pub(super) fn note_crowds(&mut self, gaps: &[PerSide<Vec<u32>>]) {
         self.crowds = PerSide::default();
         if gaps.iter().all(|gap| gap.baseline.len().max(gap.candidate.len()) < CROWD) {
@@ -241,8 +242,8 @@ impl Aligner<'_> {
     }
 
     /// The positions of one side's calls in baseline preorder. The position of a candidate call depends on the last
-    /// matched call before it. The position directly follows the counterpart of that matched call. If that matched call
-    /// is the candidate call's caller, the position is the first one inside the caller's counterpart.
+    /// matched call before it. The position directly follows the counterpart of this matched call. If the matched call
+    /// is the candidate call's caller, the position is instead the first position inside the caller's counterpart.
     fn places(&self, side: Side, calls: &[u32]) -> Vec<u32> {
         let baseline = self.outlines.baseline;
         if side == Side::Baseline {
@@ -332,7 +333,7 @@ impl Aligner<'_> {
             .collect()
     }
 
-    /// Matches calls that have the same key and arguments and are at most one sibling apart, even if the calls below them
+    /// Matches calls that have the same key and arguments and are at most one sibling apart, even if their contents
     /// differ.
     fn pair_emptied(&mut self, lost: &PerSide<Vec<Lost>>) {
         let own = |me: &Self, side: Side, call: u32| own_token(me.outlines[side], call);
@@ -412,8 +413,8 @@ impl Aligner<'_> {
 
     fn pair_group(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) {
         let (mut mine, mut theirs) = (mine.to_vec(), theirs.to_vec());
-        // The search considers only the nearest possible counterparts of a call. If all of them are already matched
-        // with other calls, the call stays unmatched, so the search is repeated for such calls.
+        // The search considers only the nearest possible counterparts of a call. If other calls are matched with all of
+        // them, the call stays unmatched, and the search is repeated for it.
         for _ in 0..ROUNDS {
             if self.pair_nearest(&mine, &theirs, reach) == 0 {
                 break;
@@ -450,8 +451,8 @@ impl Aligner<'_> {
         chosen.len()
     }
 
-    /// Swaps the counterparts of equal calls if their matches cross. Equal calls are assumed to keep their order when
-    /// they move. This assumption takes precedence over shorter distances.
+    /// Swaps the counterparts of equal calls if their matches cross, because equal calls are assumed to keep their
+    /// order when they move. This assumption takes precedence over shorter distances.
     fn uncross(&self, pairs: &mut [(Lost, Lost)], reach: u32) {
         let exact = &self.outlines.baseline.exact;
         pairs.sort_by_key(|(a, _)| a.call);
@@ -498,9 +499,9 @@ impl Aligner<'_> {
     }
 }
 
-/// Whether two calls may be matched as moved, given the sizes of their gaps: crowded gaps must be of similar size.
-/// Without this rule, a removed call would match one of many added layers, because a call always shares some tokens
-/// with a layer.
+/// Whether two calls may be matched as moved, given the sizes of their gaps: if gaps are crowded, both gaps must be of
+/// similar size. Without this rule, a removed call would match one of many added layers, because a call always shares
+/// some tokens with a layer.
 fn fills(a: Lost, b: Lost) -> bool {
     let (small, large) = (a.crowd.min(b.crowd), a.crowd.max(b.crowd));
     large == 0 || PART_OF_CROWD * small >= large

@@ -15,8 +15,8 @@ pub(super) fn plain_alignment(a: &[u64], b: &[u64]) -> Vec<Block> {
     }
 }
 
-/// Aligns two very long lists. No near-linear method is best for all lists: the Myers algorithm gives up early on long
-/// lists that differ a lot, and the other methods need rare tokens.
+/// Aligns two very long lists. Several near-linear methods are tried, because none is best for all lists: the Myers
+/// algorithm gives up early on long lists that differ a lot, and the other methods need rare tokens.
 fn near_linear_alignment(a: &[u64], b: &[u64]) -> Vec<DiffOp> {
     let equal = |ops: &[DiffOp]| -> usize {
         let equal = ops.iter().filter(|op| matches!(op, DiffOp::Equal { .. }));
@@ -43,7 +43,7 @@ fn near_linear_alignment(a: &[u64], b: &[u64]) -> Vec<DiffOp> {
     best
 }
 
-/// Number of tokens that two lists share, counted as multisets.
+/// Number of tokens that two lists share, with repeated tokens counted separately.
 pub(super) fn shared_tokens(a: &[u64], b: &[u64]) -> usize {
     let mut counts: FxHashMap<u64, i64> = FxHashMap::default();
     for &token in a {

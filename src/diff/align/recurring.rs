@@ -5,9 +5,9 @@
 //! trace2   LAYER₀(A B C)   LAYER₁(A B C)   LAYER₂(A B C)   …      are copied to all later layers
 //! ```
 //!
-//! Matches are copied only if everything that influences the alignment is identical. Every call of the later pair must
-//! be unmatched, and identical in every detail to the corresponding call of the earlier pair. Each subtree must lie
-//! within one step. Matches that depend on recorded times are not copied.
+//! Matches are copied only if everything that influences the alignment is identical. Every call below the later pair
+//! must be unmatched, and identical in every detail to the corresponding call below the earlier pair. Each subtree of
+//! the pair must lie within one step. Matches that depend on recorded times are not copied.
 
 use super::Aligner;
 use crate::side::{PerSide, Side};
@@ -26,8 +26,8 @@ type Kind = (u64, u64);
 struct Open {
     kind: Kind,
     pair: (u32, u32),
-    /// Number of pending pairs when the alignment of the contents began. The alignment is finished as soon as fewer
-    /// pairs than this number are pending.
+    /// Number of pending pairs when the alignment of the contents began. The alignment of the contents is finished as
+    /// soon as fewer pairs are pending.
     waiting: usize,
 }
 
@@ -69,8 +69,8 @@ impl Aligner<'_> {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let kind = (x.exact[a as usize], y.exact[b as usize]);
         let Some(model) = self.recurring.models.get(&kind).copied() else {
-            // Most kinds occur only once, so for the first pair of a kind, only the kind is stored
-            // and its calls are not compared.
+            // Most kinds occur only once. For the first pair of a kind, only the kind is therefore stored, and no calls
+            // are compared.
             if self.recurring.models.len() >= MOST_KINDS {
                 self.recurring.models.clear();
             }

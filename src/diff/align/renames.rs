@@ -60,8 +60,8 @@ impl<'s, 'a> Renames<'s, 'a> {
         Renames { outlines, bags, words, runs }
     }
 
-    /// How strongly contents, arguments and names support a rename; 0 if they are not enough evidence. If `in_row` is
-    /// set, the positions of the calls are enough evidence.
+    /// How strongly contents, arguments and names suggest that a call was renamed; 0 if they are not enough evidence.
+    /// If `in_row` is set, the positions of the calls are enough evidence.
     pub(super) fn evidence(&mut self, i: usize, j: usize, in_row: bool) -> i64 {
         let (a, b) = (&self.runs.baseline[i], &self.runs.candidate[j]);
         let unlike = a.kind != b.kind || !matches!(a.kind, CallKind::Op | CallKind::Frame);
@@ -78,7 +78,7 @@ impl<'s, 'a> Renames<'s, 'a> {
         let same_arguments = a.arguments != 0 && a.arguments == b.arguments;
         let one_code = self.words.are_one_code(a.key, b.key);
         let alike = same_arguments || one_code || self.words.tell_of_kinship(a.key, b.key);
-        // Compare the contents only if the result can be high enough to count as evidence.
+        // Compare the contents only if they may have enough in common to count as evidence.
         let shared = if least > 0 && (alike || in_row || 2 * least >= larger) {
             self.shared(i, j)
         } else {

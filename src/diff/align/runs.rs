@@ -6,8 +6,9 @@
 //! trace2   step(conv bn relu …)  conv bn relu …           its contents are aligned opposite the step
 //! ```
 //!
-//! If a wrapper is missing on one side, none of its former children has enough tokens in common with the wrapper to be
-//! matched with it. Among similar siblings, the run of these children must therefore be treated as one element.
+//! If a wrapper is missing on one side, its former children are siblings in the list on that side. None of them has
+//! enough tokens in common with the wrapper to be matched with it. Among similar siblings, the run of these children
+//! must therefore be treated as one element.
 
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;

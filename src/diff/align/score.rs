@@ -21,7 +21,7 @@ use std::cell::OnceCell;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
-/// Two lists of siblings to be aligned.
+/// Two lists of siblings that are to be aligned.
 pub(super) struct Siblings<'a, 'b> {
     programs: PerSide<&'a Program>,
     outlines: PerSide<&'a Outline<'a>>,
@@ -64,7 +64,7 @@ struct Element {
     may_be_wrapped: bool,
     /// Whether the element is in a run of layers that is longer on one side.
     in_row: bool,
-    /// Known only for layers in a run that is longer on one side.
+    /// The credit of a layer; known only if the layer is in a run of layers that is longer on one side.
     credit: Option<Credit>,
     /// The tokens of the element's subtree, computed on demand.
     bag: Option<Bag>,
@@ -153,7 +153,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
         let layers = PerSide::from_fn(|side| {
             let outline = self.outlines[side];
-            // A layer is a frame, or an op without arguments such as an annotation.
+            // A layer is a frame, or an op without arguments (such as an annotation).
             let is_layer = move |element: &Element| {
                 !element.is_run
                     && element.tokens >= LAYER
@@ -220,7 +220,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         self.elements[side].iter().map(known).collect()
     }
 
-    /// The score of two elements before the credit of layers is added.
+    /// The score of two elements without the credit that is added for layers.
     fn plain(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         if one.is_run || two.is_run {
@@ -355,8 +355,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
     }
 
     /// The score of a call opposite a wrapper that contains a call with the same name. The call will be matched later,
-    /// with a call inside the wrapper. For this, the alignment must put the call opposite the wrapper, even in a run of
-    /// similar siblings. The score is therefore nearly as high as for a match.
+    /// with a call inside the wrapper. For this to happen, the alignment must put the call opposite the wrapper, even
+    /// in a run of similar siblings. The score is therefore nearly as high as for a match.
     fn wrapped(&mut self, one: &Element, two: &Element) -> Option<i64> {
         let mut inside = |side: Side, outer: &Element, inner: &Element| {
             if outer.wraps(inner) { self.bags.inside(side, outer.call, inner.key) } else { None }

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! A plain alignment counts only equal tokens. In a run of identical siblings, it may therefore leave the wrong sibling
-//! unmatched, far from the sibling that changed. Searching the whole corridor corrects such errors.
+//! unmatched, far from the sibling that actually changed. Searching the whole corridor corrects such errors.
 
 use super::compare::{Compare, Tokens};
 use super::plain::plain_alignment;
@@ -34,7 +34,7 @@ pub(super) struct Aligned {
     pub(super) cut_blocks: u64,
 }
 
-/// Aligns the two sequences whose elements `compare` compares.
+/// Aligns the two sequences of elements that `compare` describes.
 pub(super) fn align(compare: &mut impl Compare) -> Aligned {
     let (n, m) = compare.lengths();
     let mut aligned = Aligned::default();
@@ -90,8 +90,8 @@ struct Corridor {
     cut_blocks: u64,
 }
 
-/// Short lists are searched completely. Long lists are first aligned by each kind of token alone, and the search covers
-/// a corridor around each of these alignments.
+/// Short lists are searched completely. Long lists are first aligned by tokens only, once for each kind of token, and
+/// the search then covers a corridor around each of these alignments.
 fn corridors(compare: &mut impl Compare, a: Range<usize>, b: Range<usize>) -> Vec<Corridor> {
     let (n, m) = (a.len(), b.len());
     if n.saturating_mul(m) <= EXACT_CELLS {
@@ -156,8 +156,8 @@ struct Path {
     weight: i64,
 }
 
-/// The path through `rows` with the highest total score. The third argument of `score` is a threshold: lower scores
-/// cannot change the path, so `score` need not compute them exactly.
+/// The path through `rows` with the highest total score. The third argument of `score` is a threshold: scores below it
+/// cannot change the path, so `score` need not compute such scores exactly.
 fn best_path(rows: &[(usize, usize)], mut score: impl FnMut(usize, usize, i64) -> i64) -> Path {
     const OUTSIDE: i64 = i64::MIN / 2;
     let offsets: Vec<usize> = rows

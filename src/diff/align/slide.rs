@@ -25,7 +25,7 @@ use crate::side::Side;
 /// Matched positions of two lists, with a sentinel at each end. Positions count from 1.
 struct Row {
     pairs: Vec<(usize, usize)>,
-    /// All holes, at their positions before any hole slides.
+    /// All holes (gaps that exist on only one side), at their positions before any of them slides.
     holes: Vec<Hole>,
 }
 
@@ -39,9 +39,9 @@ struct Hole {
 
 impl Hole {
     /// Whether two holes contain the same elements. If a block moved, this is true for the holes at its old and its new
-    /// position. Only the first and last elements of the holes are compared. One hole is longer if more elements were
-    /// removed or inserted next to the moved block. The shorter hole must then match the beginning or the end of the
-    /// longer hole.
+    /// position. Only the first and last elements of the holes are compared. One hole may be longer than the other,
+    /// because more elements were removed or inserted next to the moved block. In this case, the shorter hole must
+    /// match the beginning or the end of the longer hole.
     fn is_like(self, other: Hole, compare: &mut impl Compare) -> bool {
         let (mine, theirs) = match self.side {
             Side::Baseline => (self, other),
@@ -88,8 +88,8 @@ pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usi
 }
 
 impl Row {
-    /// Finds the gaps that exist on only one side. If there are more than [`HOLES`], returns none of them: among so
-    /// many, some are identical by chance.
+    /// Finds the gaps that exist on only one side. If there are more than [`HOLES`], returns none of them, because
+    /// among many holes, some are identical by chance.
     fn holes(&self) -> Vec<Hole> {
         let gaps = (1..self.pairs.len()).map(|at| (self.first(at), self.gap(at)));
         let holes = gaps.filter_map(|(first, gap)| match gap {
@@ -159,7 +159,8 @@ struct Slid {
     then: Pair,
     /// The first element of the gap after it slides, on the side that has the gap.
     first: Pair,
-    /// Number of unmatched elements directly beyond the pair, on each side. If there are any, the slide ends there.
+    /// Number of unmatched elements directly beyond the pair, on each side. If there are any, the gap cannot slide
+    /// further.
     behind: (usize, usize),
     /// Whether the gap is at the end of the list after it slides.
     ends: bool,
@@ -212,8 +213,9 @@ fn best_slide(
     best
 }
 
-/// Two kinds of evidence for the position of a hole. First, whether the same elements are unmatched on the opposite side,
-/// either in these lists or because their whole thread is unmatched. Second, whether the hole begins a step.
+/// Two kinds of evidence for the position of a hole. The first is whether the same elements are unmatched on the
+/// opposite side, either in these lists or because their whole thread is unmatched. The second is whether the hole
+/// begins a step.
 fn place_of(compare: &mut impl Compare, holes: &[Hole], hole: Hole) -> (bool, bool) {
     let is_moved = holes.iter().any(|&other| hole.is_like(other, compare))
         || compare.is_a_thread(hole.side, hole.first - 1, hole.length);
@@ -311,7 +313,7 @@ mod tests {
         // string becomes `mn`. Otherwise `nm` would be equally good.
         let pairs = [(2, 0), (3, 1)];
         assert_eq!(slid("mnkm", "kmnm", &pairs), [(2, 0), (3, 3)]);
-        // If only one side has a hole, nothing can have moved.
+        // If only one side has a hole, no elements have moved.
         assert_eq!(slid("mnkmnm", "km", &[(2, 0), (3, 1)]), [(2, 0), (3, 1)]);
     }
 

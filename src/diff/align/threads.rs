@@ -1,8 +1,8 @@
 //! Matches the threads of both sides by their contents, not by their numbers.
 //!
 //! Threads can swap roles between runs, and the work of one thread can be split over two threads. The threads with the
-//! most in common are matched first. The unmatched calls on the opposite side are then searched for counterparts of the
-//! calls on unmatched threads.
+//! most in common are matched first. Calls on threads that stay unmatched are then matched with unmatched calls on the
+//! opposite side.
 //!
 //! Comparing thousands of threads with each other would be too slow. If there are many threads, identical threads are
 //! matched in order first. Each remaining thread is then compared only with the threads that share its rarest tokens,
@@ -25,7 +25,7 @@ use std::cmp::Reverse;
 pub(in crate::diff) struct ThreadPairs {
     /// The roots of each matched pair.
     pub(in crate::diff) pairs: Vec<(u32, u32)>,
-    /// Number of threads for which only some of the opposite threads were considered as counterparts.
+    /// Number of threads for which only some of the threads on the opposite side were considered as counterparts.
     pub(in crate::diff) cut: u64,
 }
 
@@ -84,7 +84,8 @@ struct Root {
     call: u32,
     /// Position of the thread among the roots on its side.
     at: usize,
-    /// Whether the thread has an op or a frame. Only such a thread can be treated as unrelated to another thread.
+    /// Whether the thread has an op or a frame. Only a thread that has one can be treated as unrelated to another
+    /// thread.
     tells: bool,
     /// Number of runtime calls and GPU events on the thread. [`Bags::launches`] finds at most this many tokens for the
     /// thread.
@@ -172,7 +173,7 @@ impl Roots {
     }
 }
 
-/// For each token, the candidate threads that contain the token, as positions.
+/// For each token, the positions of the threads on the candidate side that contain the token.
 struct Index {
     holders: FxHashMap<Token, Vec<usize>>,
 }
@@ -189,7 +190,7 @@ impl Index {
         Index { holders }
     }
 
-    /// Some of the candidate threads that share the rarest tokens of a baseline thread.
+    /// Some of the threads on the candidate side that share the rarest tokens of a baseline thread.
     fn likely(&self, bags: &mut Bags<'_>, root: u32) -> Vec<usize> {
         let bag = bags.below(Side::Baseline, root);
         let lists = bags.entries(bag).iter().filter_map(|(token, _)| self.holders.get(token));
@@ -240,8 +241,8 @@ impl Threads<'_, '_> {
         }
     }
 
-    /// Whether both threads make the same kind of runtime call without GPU work. Such calls are weak evidence, which
-    /// counts only if there is no better evidence.
+    /// Whether both threads make the same kind of runtime call without GPU work. Such calls are weak evidence, which is
+    /// used only if there is no better evidence.
     fn ask_the_same(&self, a: u32, b: u32) -> bool {
         let queries = PerSide::new(a, b);
         let queries = PerSide::from_fn(|side| {
@@ -260,8 +261,8 @@ impl Aligner<'_> {
             threads.iter().for_each(|&(a, b)| me.pair_in_place(a, b));
         });
         let mut roots = std::mem::take(&mut self.pending);
-        // The largest threads come first, so that no core is still busy with a large thread at the
-        // end.
+        // The largest threads are aligned first, so that no core is still busy with a large thread when all others are
+        // idle.
         let size = |&(a, b): &(u32, u32)| {
             self.outlines.baseline.size(a).max(self.outlines.candidate.size(b))
         };
@@ -318,8 +319,9 @@ impl Aligner<'_> {
     }
 
     /// Finds the opposite thread that has the most in common with `root`, and returns this thread's unmatched calls at
-    /// any depth. Nested calls are included because a loop may have been split, so that a second thread runs only part of
-    /// its body. The number of visited calls is deducted from `left`. If `left` is used up, returns `None` and sets `left` to 0.
+    /// any depth. Nested calls are included because a loop may have been split, so that a second thread runs only part
+    /// of its body. The number of visited calls is deducted from `left`. If `left` is used up, returns `None` and sets
+    /// `left` to 0.
     fn best_left_over(
         &mut self,
         side: Side,

@@ -1,4 +1,4 @@
-//! Compares names by their shared rare words and by their first words.
+//! Compares names by the rare words that they share and by their first words.
 //!
 //! ```text
 //! aten::miopen_convolution   aten::cudnn_convolution     `convolution` occurs in a handful of names:
@@ -32,7 +32,7 @@ pub(in crate::diff) struct Vocabulary {
 /// The words of the distinctive part of a name: `miopen_convolution` in `aten::miopen_convolution`.
 #[derive(Debug, Default)]
 struct Name {
-    /// The long words, ascending and without duplicates.
+    /// The long words, as sorted indices without duplicates.
     words: Vec<u32>,
     /// The first word of the distinctive part, without leading underscores.
     stem: Option<u32>,
@@ -128,8 +128,9 @@ impl Vocabulary {
         shared.map(|&word| (self.words[word as usize].as_str(), self.weight(word)))
     }
 
-    /// The weight of a word as evidence: the fewer names contain the word, the greater its weight. The larger of the
-    /// two trees' counts is used instead of their sum, because each tree may have its own variant of each op.
+    /// The weight of a word as evidence that two names are related: the fewer names contain the word, the greater its
+    /// weight. The larger of the two trees' counts is used instead of their sum, because each tree may have its own
+    /// variant of each op.
     fn weight(&self, word: u32) -> f64 {
         let of = |side: Side| self.names_with[side].get(word as usize).copied().unwrap_or(0);
         f64::from(TELLING_NAMES) / f64::from(of(Side::Baseline).max(of(Side::Candidate)).max(1))

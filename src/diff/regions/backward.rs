@@ -6,7 +6,7 @@ use super::Finder;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 
-/// Names of autograd engine steps that accumulate gradients. Such steps do not belong to any
+/// This string occurs in the names of autograd engine steps that accumulate gradients. Such steps do not belong to any
 /// forward op and are never compiled.
 const ACCUMULATE: &str = "AccumulateGrad";
 
@@ -16,8 +16,8 @@ pub(super) fn is_backward(tree: &CallTree, region: CallId) -> bool {
 
 impl Finder<'_> {
     /// Returns the calls that a backward region replaced: the backward steps of all forward ops that the corresponding
-    /// forward region replaced. Unmatched steps between these steps are included if they have no forward op. If no such
-    /// backward step is known, returns the unmatched calls opposite the backward region.
+    /// forward region replaced. Unmatched steps without a forward op are also included if they are between these steps.
+    /// If no such backward step is known, returns the unmatched calls at the region's position on the opposite side.
     pub(super) fn backward_steps(
         &self,
         side: Side,

@@ -15,7 +15,7 @@ use crate::tree::{CallId, CallKind};
 /// to the amounts of work in the regions.
 const LONGEST_SEARCH: usize = 4_000_000;
 
-/// The ops that a region runs, according to the names of its kernels and calls.
+/// The ops that a region runs, as far as the names of its kernels and ops show.
 pub(super) struct Named {
     /// The ops of each generated kernel.
     kernels: Vec<Words>,
@@ -55,9 +55,9 @@ impl Finder<'_> {
         runs.collect()
     }
 
-    /// Whether nearly all ops that do GPU work in these calls are among the [ops](Named) that the region runs. If so,
-    /// the amounts of work may still differ, because a backward step may also rerun a forward pass (activation
-    /// checkpointing).
+    /// Whether nearly all ops that do GPU work in these calls are among the [ops](Named) that the region runs. The
+    /// region may then have replaced the calls even if the amounts of work differ, because a backward step may also
+    /// rerun a forward pass (activation checkpointing).
     pub(super) fn is_named(&self, side: Side, region: CallId, calls: &[CallId]) -> bool {
         let named = self.named(side, region);
         let ops: Vec<Words> =
@@ -66,7 +66,8 @@ impl Finder<'_> {
         unnamed * WRAPPER < ops.len()
     }
 
-    /// For each call, the number of launches whose ops are named in the region, minus the number of other launches.
+    /// For each call, the number of its GPU events whose ops the region names, minus the number of its other GPU
+    /// events.
     fn explained(&self, side: Side, region: CallId, calls: &[CallId]) -> Vec<i64> {
         let named = self.named(side, region);
         let of_call = |&call: &CallId| {
@@ -76,7 +77,7 @@ impl Finder<'_> {
         calls.iter().map(of_call).collect()
     }
 
-    /// The ops that a region runs, according to the names of the kernels and ops in the region.
+    /// Finds the ops that a region runs, based on the names of its kernels and ops.
     pub(super) fn named(&self, side: Side, region: CallId) -> Named {
         let tree = self.trees[side];
         let kernels = tree.subtree(region).filter_map(|call| named_ops(tree.name(call))).collect();
@@ -86,7 +87,8 @@ impl Finder<'_> {
         Named { kernels, ops: ops.map(|call| own_words(tree.name(call))).collect() }
     }
 
-    /// The ops that do the GPU work of a call, one entry per launch.
+    /// The ops that do the GPU work of a call, one entry per GPU event; in host-only traces, one entry per innermost
+    /// op.
     fn working_ops(&self, side: Side, call: CallId) -> Vec<Words> {
         let tree = self.trees[side];
         let op = |work: CallId| {
@@ -97,18 +99,18 @@ impl Finder<'_> {
     }
 }
 
-/// The words of a name without the namespace.
+/// The words of an op's name, without its namespace.
 fn own_words(name: &str) -> Words {
     Words::of(name.rsplit("::").next().unwrap_or(name))
 }
 
-/// The number of calls for each region, in proportion to the work in the regions.
+/// How many of the calls each region replaced, estimated from its share of the work.
 fn expected(sizes: &[usize], calls: usize) -> Vec<usize> {
     let all = sizes.iter().sum::<usize>().max(1);
     sizes.iter().map(|size| size * calls / all).collect()
 }
 
-/// The end position of each region's run of calls.
+/// For each region, the position at which its run of calls ends.
 fn ends(explained: &[Vec<i64>], expected: &[usize], calls: usize) -> Vec<usize> {
     let regions = explained.len();
     if calls * calls * regions > LONGEST_SEARCH {

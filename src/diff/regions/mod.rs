@@ -6,11 +6,11 @@
 //! add, mul, mean             Torch-Compiled Region       the region replaced add, mul and mean
 //! softmax                    softmax                     the matched call with work after the region
 //! ```
-//! The calls that a region replaced are unmatched, and are below the counterpart of the region's nearest matched
-//! ancestor. They are between the nearest matched calls with GPU work before and after the region. If several regions
-//! are between the same two matched calls, the names of their kernels determine which calls each region replaced
-//! (`divide`). A backward region replaced the backward steps of the forward ops that its forward region replaced,
-//! regardless of where these steps are (`backward`).
+//! The calls that a region replaced are unmatched. They are below the counterpart of the region's nearest matched
+//! ancestor, between the counterparts of two calls: the nearest matched calls with GPU work before and after the
+//! region. If several regions are between the same two matched calls, the names of their kernels determine which calls
+//! each region replaced (`divide`). A backward region replaced the backward steps of the forward ops that its forward
+//! region replaced, regardless of where these steps are (`backward`).
 //!
 //! A multi-tensor op replaced ops that did the same work one tensor at a time (`multi_tensor`).
 //!
@@ -39,8 +39,9 @@ use place::Stretch;
 const RATIO: usize = 16;
 const FEW: usize = 16;
 
-/// A region is treated as a mere wrapper in two cases: at most 1 / `WRAPPER` of its GPU events are unmatched, or its
-/// amount of GPU work differs by at most 1 / `WRAPPER` from the GPU work of the opposite calls.
+/// A region is treated as a mere wrapper, which replaced nothing, in two cases: at most 1 / `WRAPPER` of its GPU events
+/// are unmatched, or its amount of GPU work differs by at most 1 / `WRAPPER` from that of the calls on the opposite
+/// side.
 const WRAPPER: usize = 5;
 
 /// The kind of call that replaced calls in the opposite trace.
@@ -55,7 +56,7 @@ pub enum RegionKind {
 /// A compiled region, a graph launch or a multi-tensor op, and the calls in the opposite trace that it replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
-    /// The kind of call that replaced the calls.
+    /// Whether a compiled region (or graph launch) or a multi-tensor op replaced the calls.
     pub kind: RegionKind,
     /// The side that has the region.
     pub side: Side,
@@ -69,13 +70,13 @@ pub struct Region {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Regions {
     pub(super) list: Vec<Region>,
-    /// For each call, the position in `list` of the region that contains or replaced the call; `NONE` for calls without
-    /// a region.
+    /// For each call, the position in `list` of the region that contains the call or replaced it; `NONE` if there is no
+    /// such region.
     of: PerSide<Vec<u32>>,
 }
 
 impl Regions {
-    /// The region that contains or replaced a call.
+    /// The position in `list` of the region that contains a call or replaced it.
     pub(super) fn of(&self, side: Side, call: CallId) -> Option<usize> {
         let at = *self.of[side].get(call.index())?;
         (at != NONE).then_some(at as usize)
@@ -102,9 +103,8 @@ impl Regions {
     }
 }
 
-/// Finds the calls that each region replaced, and dissolves all matches inside the region or the
-/// replaced calls. Calls in `left_out` are ignored: they replace no calls, and no region replaced
-/// them.
+/// Finds the calls that each region replaced, and dissolves all matches inside the region and inside the replaced
+/// calls. Calls in `left_out` are ignored: they replace no calls, and no region replaced them.
 pub(super) fn find(
     trees: PerSide<&CallTree>,
     pairing: &mut Pairing,
@@ -134,8 +134,8 @@ struct Finder<'a> {
     /// Calls of steps that are not compared; empty if all steps are compared.
     left_out: PerSide<&'a Vec<bool>>,
     measure: Measure,
-    /// For each call, the position in `list` of the region that contains or replaced the call; `NONE` for calls without
-    /// a region.
+    /// For each call, the position in `list` of the region that contains the call or replaced it; `NONE` if there is no
+    /// such region.
     taken: PerSide<Vec<u32>>,
     list: Vec<Region>,
 }
@@ -171,7 +171,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The calls with attributed time among `call` and all calls below it.
+    /// All calls with attributed time in the subtree of `call`.
     fn work(&self, side: Side, call: CallId) -> impl Iterator<Item = CallId> {
         self.trees[side].subtree(call).filter(move |&below| self.is_work(side, below))
     }
@@ -202,14 +202,13 @@ impl<'a> Finder<'a> {
         roots
     }
 
-    /// Whether a region does GPU work itself. If nearly all ops in a region are matched, the region is only a wrapper
-    /// around ops that the opposite side runs without the wrapper. The remaining ops are renamed or missing. However, a
-    /// single unmatched generated kernel shows that a region is not a wrapper, because such a kernel replaces several
-    /// ops.
+    /// Whether a region is more than a wrapper. If nearly all of its GPU work is matched, the region only wraps ops
+    /// that the opposite side runs without a wrapper; its few unmatched ops were renamed or added. However, a single
+    /// unmatched generated kernel shows that a region is not a wrapper, because such a kernel replaces several ops.
     fn fused_something(&self, side: Side, region: CallId) -> bool {
         let tree = self.trees[side];
-        // Launches and kernels may have been matched only because of their order. A launch or kernel inside an op of
-        // the region therefore counts as matched if the op is matched.
+        // Launches and kernels may have been matched just because of their order. A launch or kernel inside an op of
+        // the region therefore counts as matched only if the op is matched.
         let is_paired = |call: CallId| {
             let mut path = std::iter::once(call).chain(tree.ancestors(call));
             let is_op =
@@ -282,8 +281,8 @@ impl<'a> Finder<'a> {
         if less == 0 || is_far_apart() && !self.is_named(side, call, &replaced) {
             return;
         }
-        // If a region has no generated kernels and does about as much GPU work as the opposite calls, the region only
-        // wraps the same ops and does not replace any calls.
+        // A region without generated kernels only wraps ops, and replaces no calls, if it does about as much GPU work
+        // as the calls on the opposite side.
         let has_generated = || self.work(side, call).any(|work| self.is_generated(side, work));
         if more > FEW && more - less <= more / WRAPPER && !has_generated() {
             return;

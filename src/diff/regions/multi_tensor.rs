@@ -29,7 +29,7 @@ impl Finder<'_> {
     }
 
     /// Finds the calls that each multi-tensor op on a side replaced. These are unmatched calls to the corresponding
-    /// single-tensor op, in the stretch opposite the multi-tensor op.
+    /// single-tensor op, within the [`Stretch`] of calls that the multi-tensor op may have replaced.
     pub(super) fn face_multi_tensor_ops(&mut self, side: Side, ops: &[CallId]) {
         let (tree, other) = (self.trees[side], self.trees[side.other()]);
         let inner: Vec<(CallId, CallId, Relation)> =
@@ -51,8 +51,8 @@ impl Finder<'_> {
                     && self.is_all_free(side.other(), call)
             });
             let calls: Vec<CallId> = calls.collect();
-            // The single-tensor calls run all ops of the group for one tensor, then for the next tensor. The calls that
-            // one multi-tensor op replaced are therefore evenly spaced.
+            // The single-tensor code runs all ops of the group for one tensor, then all of them for the next tensor.
+            // The calls that one multi-tensor op replaced are therefore evenly spaced.
             if calls.len() < 2 * ops.len() || !calls.len().is_multiple_of(ops.len()) {
                 continue;
             }

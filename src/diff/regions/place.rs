@@ -14,9 +14,9 @@ pub(super) struct Stretch {
 }
 
 impl Finder<'_> {
-    /// The stretch opposite a region. The stretch is below the counterpart of the region's nearest matched ancestor.
-    /// The stretch lies between the counterparts of two calls: the nearest matched calls with GPU work before and after
-    /// the region.
+    /// The stretch of calls that a region may have replaced. It is below the counterpart of the region's nearest
+    /// matched ancestor, between the counterparts of two calls: the nearest matched calls with GPU work before and
+    /// after the region.
     pub(super) fn stretch(&self, side: Side, region: CallId) -> Option<Stretch> {
         let tree = self.trees[side];
         let is_paired = |&above: &CallId| self.pairing.relations[side][above.index()].is_common();
@@ -76,9 +76,9 @@ impl Finder<'_> {
         is_call && in_place && self.partner(side, call).is_some_and(holds) && self.works(side, call)
     }
 
-    /// Returns the outermost calls in a stretch that are unmatched together with all calls below them. The result
-    /// extends from the first to the last such call with GPU work. At both ends, adjacent calls without GPU work are
-    /// also included, up to the nearest matched call.
+    /// Returns the outermost calls in a stretch whose whole subtrees are unmatched. The result extends from the first
+    /// to the last such call with GPU work. At both ends, it also includes the adjacent calls without GPU work, up to
+    /// the nearest matched call.
     pub(super) fn free_calls(&self, side: Side, stretch: &Stretch) -> Vec<CallId> {
         let tree = self.trees[side];
         let mut calls: Vec<Option<CallId>> = Vec::new();

@@ -15,7 +15,7 @@ use indextree::{Arena, NodeEdge, NodeId};
 use std::collections::BTreeMap;
 
 /// Below this depth, nested calls are drawn as siblings. Without this limit, the total length of all stacks could grow
-/// with the square of the depth. Flattening does not change the times.
+/// with the square of the depth. Flattening the stacks in this way does not change any times.
 const DEEPEST: usize = 256;
 
 /// A stack, represented by its innermost call.

@@ -77,7 +77,7 @@ pub(super) fn list(analysis: &Analysis, tree: &PageTree<'_>) -> Causes {
     Causes { bars, zero, sums: rest.into_iter().chain([sum]).collect() }
 }
 
-/// Running sums of the causes, starting at zero.
+/// Running sums of the causes' differences, starting at zero. Each bar extends from one sum to the next.
 struct Walk {
     sums: Vec<Nanos>,
     least: Nanos,

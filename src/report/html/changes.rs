@@ -1,5 +1,5 @@
-//! Builds the page's table of changed call sites. The table contains only changes that the repeats
-//! support.
+//! Builds the page's table of changed call sites. The table contains only changes that the repeated
+//! measurements support.
 
 use crate::report::lists::change as style_of;
 use crate::report::summary::{Change, VerdictSummary};

@@ -19,11 +19,12 @@ const NODES: usize = 120_000;
 /// Maximum number of rows in a page; each row takes about 120 bytes.
 const ROWS: usize = 20_000;
 
-/// If the idle time of a call is less than 1/`VISIBLE` of the total, it is added to the idle time of the parent call.
+/// If the idle time of a call is less than 1/`VISIBLE` of the total idle time, it counts as idle time of the parent
+/// call.
 const VISIBLE: i64 = 1_000;
 
-/// Size of the output buffer in bytes. This buffer is larger than the output file's own buffer. Its content is
-/// therefore written to the file directly and is not copied into the file's buffer.
+/// Size of the output buffer in bytes. This buffer is larger than the output file's own buffer, so its content is
+/// written directly to the file without being copied into the file's buffer.
 const BUFFER: usize = 1 << 17;
 
 #[derive(Serialize)]
@@ -34,7 +35,7 @@ pub(super) struct PageData<'a> {
     /// Number of steps on each side, or 1 for both sides if a side has no steps. The page divides times by this number
     /// unless it shows totals.
     steps: [u64; 2],
-    /// The locations of each change, in the order of the list of changes.
+    /// For each change, its rows and nodes on the page, in the order of the list of changes.
     changes: Vec<ChangePlaces>,
     /// A time difference is shown in gray if it is less than this fraction of the larger of the two times.
     noise: f64,
@@ -52,16 +53,16 @@ pub(super) struct PageData<'a> {
     query_words: [&'static str; Word::ALL.len()],
 }
 
-/// The call sites where a change occurs.
+/// The attribution rows and the nodes in which a change occurs.
 #[derive(Serialize)]
 struct ChangePlaces {
-    /// Ids of the attribution rows that have the change.
+    /// Ids of the attribution rows in which the change occurs.
     rows: Vec<usize>,
-    /// Positions of the change's nodes in the tree.
+    /// Positions, in the page's tree, of the nodes at which the change occurs.
     nodes: Vec<u32>,
 }
 
-/// Counts of what was omitted to keep the page small.
+/// How many nodes and rows were omitted, and how many strings were shortened, to keep the page small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LeftOut {
     pub(super) nodes: u64,
@@ -69,7 +70,7 @@ pub(super) struct LeftOut {
     pub(super) texts: u64,
 }
 
-/// The data of a page, and counts of what was omitted.
+/// Builds the data of a page, and counts what is omitted from it.
 pub(super) fn embed<'a>(
     analysis: &'a Analysis,
     facets: &[Facet],

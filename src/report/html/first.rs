@@ -73,7 +73,7 @@ pub(super) struct ChangeRow {
     pub(super) node: Option<usize>,
 }
 
-/// A line that is not a change: a part of the difference that no change explains, or a sum.
+/// A line that shows a part of the difference that no change explains, or a sum.
 pub(super) struct PartRow {
     pub(super) difference: String,
     pub(super) style: &'static str,
@@ -235,8 +235,7 @@ fn sites(analysis: &Analysis, sites: usize) -> String {
     }
 }
 
-/// The time axis of the bars. The full width represents the times from `least` to `most`, which
-/// include zero.
+/// The time axis of the bars. The full width represents the range of times from `least` to `most`, which includes zero.
 struct Axis {
     least: Nanos,
     most: Nanos,

@@ -18,7 +18,7 @@ const SCRIPT: &str = include_str!("script/fleet.js");
 /// which shows the value with the largest magnitude.
 const MOST: usize = 512;
 
-/// Maximum number of ranks on the page. The same limit applies to causes; the tables contain all ranks and causes.
+/// Maximum number of ranks, and of causes, on the page. The CSV tables contain all ranks and causes.
 const LISTED: usize = 500;
 
 /// The content of `fleet.html`.
@@ -33,12 +33,12 @@ pub struct FleetPage {
     pub headline: String,
     /// A sentence that explains the headline; may be empty.
     pub lead: String,
-    /// The ranks, sorted by their time without waits.
+    /// One dot for each rank with complete traces, in the order of the ranks.
     pub dots: Vec<FleetDot>,
-    /// The ranks that are outliers in an op.
+    /// The ranks that are outliers in at least one op.
     pub outliers: FleetOutliers,
-    /// The ranks that arrive last at collectives, sorted by how long the other ranks wait for them in total, longest
-    /// wait first.
+    /// The ranks that arrive last at collectives, sorted by how much they delay the other ranks in total, largest delay
+    /// first.
     pub last: Vec<FleetLast>,
     /// Number of the candidate's collectives that were matched across ranks.
     pub collectives: u64,
@@ -74,13 +74,13 @@ pub struct FleetDot {
 #[derive(Debug, Clone, Default)]
 #[doc(hidden)]
 pub struct FleetOutliers {
-    /// Names of the ops.
+    /// Names of the ops, one for each column of the table.
     pub columns: Vec<String>,
     /// The ranks.
     pub rows: Vec<FleetOutlierRow>,
 }
 
-/// A line for a rank that is an outlier in an op.
+/// A line for a rank that is an outlier in at least one op.
 #[derive(Debug, Clone, Default)]
 #[doc(hidden)]
 pub struct FleetOutlierRow {
@@ -105,7 +105,8 @@ pub struct FleetLast {
     pub count: u64,
     /// `count` as a percentage of all collectives.
     pub percent: f64,
-    /// How much later than the second-to-last rank this rank arrived, in total over these collectives, with a unit.
+    /// Total delay that the rank causes in these collectives: how much later than the second-to-last rank it arrives,
+    /// summed up, with a unit.
     pub margin: String,
 }
 

@@ -1,5 +1,5 @@
-//! Converts the attribution rows into columns for the page. Keeps the rows with the largest differences that fit the
-//! size budget.
+//! Converts the attribution rows into columns for the page. If not all rows fit the size budget, only the rows with the
+//! largest differences are kept.
 
 use super::column::Column;
 use super::page_tree::PageTree;
@@ -20,11 +20,11 @@ use std::cmp::Reverse;
 /// entry.
 const KERNELS: usize = 24;
 
-/// Shapes, concrete inputs, strides and types; each as the baseline's value followed by the candidate's value.
+/// The shapes, concrete inputs, strides and types of an op, in this order. Each takes two entries: the baseline's
+/// value, then the candidate's value.
 type ArgumentRecord = [PageText; 8];
 
-/// All events with the same name on one side of a row: the name, the number of events, and their
-/// time in ns.
+/// All events with the same name on one side of a row: the name, the number of events, and their total time in ns.
 type KernelGroup = (PageText, u64, i64);
 
 /// The kept rows in order, as one column per property.
@@ -224,8 +224,8 @@ impl Serialize for PageRows<'_> {
     }
 }
 
-/// Chooses the rows with the largest differences, then the rows with the most time. The chosen rows
-/// are returned in row order.
+/// Chooses the rows with the largest differences; if differences are equal, rows with more time are preferred. The
+/// chosen rows are returned in row order.
 fn choose(analysis: &Analysis, most: usize) -> Vec<usize> {
     let rows = analysis.rows();
     let mut order: Vec<usize> = (0..rows.len()).collect();

@@ -1,4 +1,5 @@
-//! Converts the merged tree into columns for the page. Keeps the most important nodes that fit the size budget.
+//! Converts the merged tree into columns for the page. If not all nodes fit the size budget, only the most important
+//! nodes are kept.
 //!
 //! Omitted nodes are folded into their nearest kept ancestor, so sums remain correct:
 //!
@@ -43,8 +44,8 @@ pub(super) struct PageTree<'a> {
 type OwnTime = (u32, i64, i64);
 /// Position of a node, and the number of omitted nodes below it.
 type Hidden = (u32, u32);
-/// Position of a node, and the group of its interchangeable match; the group is -1 for a match that
-/// is only likely.
+/// Position of a node whose match is not firm. For an interchangeable match, the group of the match follows; for a
+/// match that is only likely, -1.
 type Unsure = (u32, i64);
 
 /// Resolution of the start times of GPU events, in ns.
@@ -168,8 +169,8 @@ fn flat(pairs: impl Iterator<Item = (i64, i64)>) -> impl Iterator<Item = i64> {
     pairs.flat_map(|(a, b)| [a, b])
 }
 
-/// The group of an interchangeable match; -1 for a likely match; `None` for a firm match or an
-/// unmatched node.
+/// The confidence of a node's match: the group of an interchangeable match, or -1 for a likely match. `None` for a firm
+/// match or an unmatched node.
 fn confidence(analysis: &Analysis, node: MergedNode) -> Option<i64> {
     let MergedNode::Both(call, _) = node else { return None };
     match analysis.diff().confidence(Side::Baseline, call)? {
@@ -179,7 +180,7 @@ fn confidence(analysis: &Analysis, node: MergedNode) -> Option<i64> {
     }
 }
 
-/// A kept node with the totals over the omitted nodes below it.
+/// A kept node, its time including the omitted nodes below it, and the number of these omitted nodes.
 struct Folded {
     position: u32,
     time: PerSide<Nanos>,

@@ -17,7 +17,7 @@ const LINES: usize = 30;
 /// Maximum number of replaced ops that a line names.
 const NAMED: usize = 4;
 
-/// All regions that have the same name.
+/// A line of the table, which describes all regions that have the same name.
 pub(super) struct RegionLine {
     pub(super) name: String,
     pub(super) side: String,
@@ -139,7 +139,7 @@ impl Group {
     }
 }
 
-/// A count per region, without decimals if the count is the same for all regions.
+/// The average count per region, without decimals if it is a whole number.
 fn each(count: u64, regions: u64) -> String {
     if count.is_multiple_of(regions) {
         (count / regions).to_string()

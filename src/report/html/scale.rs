@@ -128,8 +128,9 @@ fn idle_of(change: &Change) -> Nanos {
     change.cost - change.busy
 }
 
-/// The parts of a side's bar that represent the time of the leading changes on this side. Returns no parts if their sum
-/// exceeds `most`, which is possible because the work of a change may overlap with other work.
+/// The parts of a side's bar that represent the time of the leading changes on this side. Returns no parts if they do
+/// not fit into `most`, the side's busy or idle time: the work of a change may overlap with other work, so their sum
+/// can be larger.
 fn changed(
     changes: &[&Change],
     side: Side,

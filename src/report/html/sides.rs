@@ -49,8 +49,8 @@ fn facts(analysis: &Analysis, side: Side) -> Vec<String> {
     facts
 }
 
-/// Formats a version: `cuda_runtime_version 13000` becomes `CUDA 13.0`. Returns nothing for versions that the list of
-/// inputs already shows.
+/// Formats a version: `cuda_runtime_version 13000` becomes `CUDA 13.0`. Returns `None` for versions other than CUDA,
+/// ROCm and PyTorch; only the list of inputs shows them.
 fn version(key: &str, value: &str) -> Option<String> {
     let named = |name: &str| match value.parse::<u64>() {
         Ok(number) if number >= 1_000 => {

@@ -1,5 +1,5 @@
-//! Stores the names and shapes on a page in a table of distinct strings with a size budget. Columns contain the numbers
-//! of the strings.
+//! Stores the names and shapes on a page in a table of distinct strings, which has a size budget. The page's columns
+//! refer to the strings by number.
 
 use crate::report::text::shorten;
 use crate::side::{PerSide, Side};

@@ -15,7 +15,7 @@ use std::io::{self, Write};
 /// Maximum size of the Markdown in bytes; GitHub rejects issues of more than 65,536 characters. A limit in bytes is
 /// sufficient, because a string never has more characters than bytes.
 const LONGEST: usize = 64_000;
-/// Number of names with the largest differences that `report.md` lists.
+/// `report.md` lists this many names, which are those with the largest differences.
 pub(super) const NAMES: usize = 20;
 /// Maximum length of a name in a table cell, in characters. Wide tables scroll.
 const CELL: usize = 110;
@@ -58,8 +58,7 @@ pub(super) fn write(shared: &Shared, top: usize, out: &mut dyn Write) -> io::Res
     out.write_all(paper.text.as_bytes())
 }
 
-/// A heading followed by lines that are independent of each other, so that a long section can be
-/// cut after any line.
+/// A heading followed by lines. The lines are independent of each other, so a long section can be cut after any line.
 #[derive(Default)]
 struct Section {
     head: String,

@@ -10,10 +10,10 @@ use crate::report::text::{Line, Narrative, capitalised, cause_lines, evidence, p
 use crate::side::Side;
 use std::fmt::Write as _;
 
-/// Maximum number of lines per layer of the narrative.
+/// Maximum number of lines for each layer of the narrative, that is, for each degree of certainty.
 const CHANGES: usize = 12;
 
-/// Writes the headline, an alert if the traces are not comparable, the layers of the narrative,
+/// Writes the headline, an alert if the traces are not comparable, the parts of the step-time difference by certainty,
 /// suggested actions, and the causes.
 pub(super) fn answer(shared: &Shared) -> String {
     let (analysis, summary, narrative) = (&shared.analysis, shared.summary(), shared.narrative());

@@ -74,7 +74,7 @@ fn table_head(analysis: &Analysis, title: &str, counted: &str, unit: Unit) -> St
     )
 }
 
-/// The call sites whose change is supported by the repeated runs.
+/// The call sites whose change in time is supported by the repeated runs.
 pub(super) fn changes(analysis: &Analysis, summary: &Summary, unit: Unit) -> Section {
     let listed = summary.verdict.largest_changes.len() as u64;
     let heading = match summary.verdict.changes {

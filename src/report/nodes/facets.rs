@@ -31,7 +31,7 @@ pub(in crate::report) struct Facet {
     pub(in crate::report) groups: Vec<Group>,
 }
 
-/// All attributed events that have the same value.
+/// All attributed events that have the same value of a facet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::report) struct Group {
     /// The value that the events share; empty for events without a value.
@@ -58,7 +58,7 @@ enum Text<'a> {
     Layer(PlacePair),
 }
 
-/// Returns the value of a call for one facet.
+/// A function that returns the value that a call has for one facet.
 type ValueOf<'a> = Box<dyn Fn(Side, CallId) -> Value<'a> + 'a>;
 
 /// The key and title of a facet, and a function that determines the value of each call.
@@ -119,7 +119,7 @@ fn row_value<'a>(row: &Row, value_of: &ValueOf<'a>) -> Text<'a> {
     place.map_or(Text::Known(""), |(side, call)| value_of(side, call).text)
 }
 
-/// The groups of a facet while they are being built.
+/// The groups of a facet, to which events are added one by one.
 struct Groups<'a> {
     value_of: ValueOf<'a>,
     /// For each value, the index of its group in `list`.
@@ -184,7 +184,7 @@ impl Value<'_> {
     }
 }
 
-/// The facet for the category of an event or of an op's row.
+/// The facet for categories: the category of an event or, for an op, of the op's row.
 fn categories<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     let of_ops = rows_of_ops(analysis);
     Box::new(move |side, call| {
@@ -196,7 +196,8 @@ fn categories<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     })
 }
 
-/// The rows whose time is attributed to events below their calls, not to the calls themselves.
+/// For each op whose time is attributed to events below it, its row. Calls to which time is attributed directly are not
+/// included.
 fn rows_of_ops<'a>(analysis: &'a Analysis) -> PerSide<FxHashMap<CallId, &'a Row>> {
     PerSide::from_fn(|side| {
         let op = |row: &'a Row| Some((row.calls[side]?, row));
@@ -205,8 +206,8 @@ fn rows_of_ops<'a>(analysis: &'a Analysis) -> PerSide<FxHashMap<CallId, &'a Row>
     })
 }
 
-/// The facet for the position of an event's step. Matched steps in the two traces have the same
-/// position.
+/// The facet for steps: the value of an event is the position of its step. Matched steps in the two traces have the
+/// same position.
 fn steps<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     let steps = PerSide::from_fn(|side| analysis.steps(side));
     Box::new(move |side, call| {

@@ -9,9 +9,9 @@ use crate::trace::Nanos;
 /// The attributed time of each node of the merged tree, including all nodes below it. The times are in the order of the
 /// nodes.
 ///
-/// A matched node has two calls, and its parent is the deeper of the two calls' parents. So the time of a node can
-/// differ from the time of the node's call in the call tree of a trace. The times of the root nodes add up exactly to
-/// the total of each side.
+/// A matched node has two calls, and its parent is the deeper of the two calls' parents. The time of a node may
+/// therefore differ from the time of its call in the call tree of a trace. The times of the root nodes add up exactly
+/// to the total of each side.
 pub(in crate::report) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>> {
     PerSide::from_fn(|side| {
         let mut times = vec![Nanos::ZERO; analysis.diff().merged().len()];

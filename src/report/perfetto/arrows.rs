@@ -11,13 +11,14 @@ use std::collections::BTreeMap;
 /// Maximum number of arrows; more arrows would hide the slices.
 const ARROWS: usize = 200;
 
-/// The numbers of the arrows. Each arrow connects the two slices of a node, one on each side.
+/// The arrows, each identified by a number. An arrow connects the two slices of a matched node, one
+/// on each side.
 pub(super) struct Arrows {
     numbers: BTreeMap<MergedId, usize>,
 }
 
 impl Arrows {
-    /// Chooses arrows between two calls that are both in the file.
+    /// Chooses the nodes to draw arrows for. Both calls of such a node must be in the file.
     pub(super) fn new(analysis: &Analysis, keep: &[bool]) -> Arrows {
         let mut rows: Vec<(usize, Nanos, MergedId)> = analysis
             .rows()

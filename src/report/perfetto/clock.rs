@@ -27,7 +27,7 @@ impl Clock {
     }
 }
 
-/// One time per side; both correspond to the same time on the common clock.
+/// Returns two times, one on each side, that are to be simultaneous on the common clock.
 fn anchors(analysis: &Analysis) -> PerSide<Nanos> {
     let steps =
         PerSide::from_fn(|side| analysis.steps(side).spans().first().map(|step| step.start));

@@ -39,7 +39,7 @@ struct SliceArgs<'a> {
     /// Name of the counterpart, if it differs from the call's own name.
     #[serde(skip_serializing_if = "Option::is_none")]
     partner_name: Option<&'a str>,
-    /// Attributed time of this call and the calls below it: candidate − baseline, in µs.
+    /// Difference in the attributed time of this call and the calls below it, candidate − baseline, in µs.
     #[serde(skip_serializing_if = "Option::is_none")]
     accounted_delta_us: Option<f64>,
 }

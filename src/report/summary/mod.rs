@@ -89,7 +89,7 @@ pub struct SideSummary {
     pub kernel_time_us: f64,
     /// Sum of the times of all rows, in µs.
     pub row_sum_us: f64,
-    /// Total length of the union of the intervals of all attributed events, in µs.
+    /// Time during which at least one attributed event was running, in µs.
     pub busy_time_us: f64,
     /// Time in rows that both traces have, in µs. `paired_us`, `one_sided_us` and `unlinked_us` add up to
     /// `kernel_time_us`.
@@ -108,13 +108,13 @@ pub struct SideSummary {
 pub struct RunsSummary {
     /// Number of runs.
     pub count: usize,
-    /// Own wall time of a step, in µs (median of the runs); `null` unless all runs have steps.
+    /// Own wall time of a step, in µs: the median over the runs; `null` unless all runs have steps.
     pub step_wall_median_us: Option<f64>,
-    /// Largest difference between any two runs in the own wall time of a step, in µs.
+    /// Difference between the slowest and the fastest run in the own wall time of a step, in µs.
     pub step_wall_spread_us: Option<f64>,
-    /// Attributed time of a step, in µs (median of the runs).
+    /// Attributed time of a step, in µs: the median over the runs.
     pub step_time_median_us: f64,
-    /// Largest difference between any two runs in the attributed time of a step, in µs.
+    /// Difference between the slowest and the fastest run in the attributed time of a step, in µs.
     pub step_time_spread_us: f64,
     /// Largest number of points of difference between the median run and any other run.
     pub varying_points: usize,

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Maximum number of changed call sites in the list.
 const LARGEST: usize = 20;
 
-/// The verdict on the total time, and the call sites whose time changed according to the repeated measurements.
+/// The verdict on the total time, and the call sites whose change in time is supported by the repeated measurements.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[doc(hidden)]
 pub struct VerdictSummary {

@@ -9,7 +9,7 @@ use crate::trace::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// How the wall time and its difference are attributed to causes.
+/// The wall time of both sides, and how its difference is attributed to causes.
 #[derive(Debug, Clone, Serialize)]
 #[doc(hidden)]
 pub struct WallSummary {
@@ -37,7 +37,8 @@ pub struct WallSummary {
 pub struct WallSide {
     /// Number of compared steps; 1 if the window is compared as a whole.
     pub steps: u64,
-    /// Length of the recording in µs: busy and idle time, time before the window, and steps without a counterpart.
+    /// Length of the recording in µs: the sum of the busy time, the idle time, the time of excluded work, and the time
+    /// of steps without a counterpart.
     pub wall_us: f64,
     /// Time in µs during which work from the compared steps was running.
     pub busy_us: f64,
@@ -72,9 +73,9 @@ pub struct CauseSummary {
     /// Difference per step, candidate − baseline, in µs; the differences of all causes add up to
     /// `causes_sum_us`.
     pub difference_us: f64,
-    /// Time of the cause in the baseline's window, in µs.
+    /// Time that the cause takes in the baseline's window, in µs.
     pub time_trace1_us: f64,
-    /// Time of the cause in the candidate's window, in µs.
+    /// Time that the cause takes in the candidate's window, in µs.
     pub time_trace2_us: f64,
     /// Shapes and types of the baseline's op.
     pub arguments_trace1: String,

@@ -18,9 +18,9 @@ pub(super) struct Run {
     pub(super) count: usize,
     /// Number of siblings in each repeat.
     pub(super) siblings: usize,
-    /// End of the subtrees of the first repeat.
+    /// Index of the first node after the subtrees of the first repeat.
     pub(super) first_end: usize,
-    /// End of the subtrees of the last repeat.
+    /// Index of the first node after the subtrees of the last repeat.
     pub(super) end: usize,
 }
 
@@ -31,8 +31,7 @@ pub(super) struct Folds {
     equal: FxHashMap<usize, Run>,
     /// Runs of identical steps, by the index of the first sibling in the first step.
     steps: FxHashMap<usize, Run>,
-    /// For each run, maps the last sibling of the first repeat to the last sibling of the whole
-    /// run.
+    /// For each run, an entry from the last sibling of the first repeat to the last sibling of the last repeat.
     lasts: FxHashMap<usize, usize>,
 }
 
@@ -96,7 +95,7 @@ fn runs<T>(items: &[T], hash: impl Fn(&T) -> Option<u64>) -> impl Iterator<Item 
 #[derive(Debug, Clone, Copy)]
 struct Sibling {
     index: usize,
-    /// End of the node's subtree.
+    /// Index of the first node after the node's subtree.
     end: usize,
     /// Hash of the subtree; `None` if the subtree must not be folded.
     hash: Option<u64>,
@@ -110,8 +109,8 @@ struct StepSiblings {
     hash: Option<u64>,
 }
 
-/// The steps that begin among siblings. A step includes all siblings up to the next step, because the calls between two
-/// steps are repeated as well.
+/// Divides siblings into the steps that begin among them. A step includes all siblings up to the next step, because the
+/// calls between two steps are repeated as well.
 fn steps(siblings: &[Sibling]) -> Vec<StepSiblings> {
     let mut starts = Vec::new();
     let mut current = None;
@@ -171,7 +170,8 @@ pub(super) fn folds(diff: &TraceDiff) -> Folds {
     folds
 }
 
-/// The hash of a subtree; `None` if the subtree contains a difference, or if a mark is drawn after the node's name.
+/// The hash of a subtree; `None` if a node in the subtree is unmatched, was renamed, or is matched only because of an
+/// alias.
 fn hash(diff: &TraceDiff, id: MergedId, below: Option<u64>) -> Option<u64> {
     let MergedNode::Both(one, other) = diff.merged().node(id) else { return None };
     let is_same = match diff.relation(Side::Baseline, one) {

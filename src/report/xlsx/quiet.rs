@@ -12,8 +12,8 @@ thread_local! {
 /// The closure passed to `catch` panicked.
 pub(super) struct Panicked;
 
-/// Runs `work` without printing the message if `work` panics. Messages of other panics, including
-/// panics on other threads, are still printed.
+/// Runs `work`. If `work` panics, the panic message is not printed. Messages of other panics,
+/// including panics on other threads, are still printed.
 pub(super) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

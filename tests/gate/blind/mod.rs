@@ -15,7 +15,7 @@ use tracetree::{CallTree, Result, Trace};
 use tracetree_gate::{Gate, Outcome, Recorder, Recording};
 use ways::{Document, OF_BYTES, OF_GPU_WORK, OF_HOST_WORK, OF_ONE_SIDE, Way};
 
-/// Which side of the comparison is damaged.
+/// Which side of the comparison uses the damaged recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Damaged {
     Candidate,
@@ -42,7 +42,7 @@ fn record(bytes: &[u8]) -> Result<Recording> {
     recorder.finish()
 }
 
-/// Why the gate does not pass; `None` if it passes.
+/// The reason why the gate does not pass; `None` if it passes.
 fn reason(gate: &Gate) -> Option<String> {
     match gate.outcome {
         Outcome::Pass => None,

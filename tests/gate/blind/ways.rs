@@ -35,7 +35,7 @@ impl Document {
         });
     }
 
-    /// Removes a random fraction (1 / `of`) of the selected events, but at least one event.
+    /// Removes one in `of` of the selected events, chosen at random, but at least one event.
     pub(super) fn thin(&mut self, of: usize, random: &mut SplitMix, wanted: Wanted<'_>) {
         let all: Vec<usize> =
             (0..self.events().len()).filter(|&at| wanted(&self.events()[at])).collect();
@@ -212,8 +212,8 @@ pub(super) const OF_GPU_WORK: [(&str, Way); 37] = [
     ("step annotations of length 0", |d, _| d.set("dur", &json!(0), &is_step)),
 ];
 
-/// Ways to remove calls together with all events that refer to these calls, so that only a comparison with an intact
-/// trace can detect the removal.
+/// Ways to remove calls together with all events that refer to these calls. Only a comparison with an intact trace can
+/// detect such a removal.
 pub(super) const OF_ONE_SIDE: [(&str, Way); 16] = [
     ("five launches gone", |d, _| {
         let mut seen = 0;

@@ -54,10 +54,10 @@ pub(super) fn wrappers(
     (!runs.is_empty()).then_some(changed)
 }
 
-/// Consecutive calls below one parent: the parent, the first call, the last call.
+/// A sequence of consecutive calls below one parent (a run), given by the parent, the first call and the last call.
 type Run = (Option<usize>, usize, usize);
 
-/// Sorts the runs by start time, and drops each run that shares calls with an earlier run.
+/// Sorts the runs below each parent by start time, and drops each run that shares calls with an earlier run.
 fn without_overlap(mut runs: Vec<Run>, events: &[Event]) -> Vec<Run> {
     runs.sort_by_key(|&(parent, first, _)| {
         (parent, events[first].lane.clone(), events[first].start)
@@ -69,8 +69,8 @@ fn without_overlap(mut runs: Vec<Run>, events: &[Event]) -> Vec<Run> {
     runs
 }
 
-/// The new op that encloses a run of calls, and the position of the op in the file. If two events have the same span,
-/// the event that comes first in the file is the outer event.
+/// The position in the file at which a new op is inserted, and the new op, which encloses a run of calls. If two events
+/// have the same span, the event that comes first in the file is the outer event.
 fn wrapper(number: usize, (parent, first, last): Run, events: &[Event]) -> (usize, Event) {
     let span = (events[first].start, events[last].end);
     let fills = parent.filter(|&at| (events[at].start, events[at].end) == span);
@@ -79,7 +79,7 @@ fn wrapper(number: usize, (parent, first, last): Run, events: &[Event]) -> (usiz
     (fills.map_or(first, |parent| parent + 1), op)
 }
 
-/// The points in time between consecutive calls, each with the position of the preceding call.
+/// The times at which a call ends and a new call can begin, each with the position of the call that ends.
 fn free_spots(recording: &Recording, forest: &Forest) -> BTreeMap<i64, usize> {
     let events = &recording.events;
     let mut spots = BTreeMap::new();
@@ -99,7 +99,7 @@ fn free_spots(recording: &Recording, forest: &Forest) -> BTreeMap<i64, usize> {
 struct OpMaker<'a> {
     events: &'a [Event],
     ops: &'a [usize],
-    /// A launch in the trace, and a GPU event that it launched, if any.
+    /// A launch in the trace and a GPU event that it launched; `None` if the trace has no such launch.
     launch: Option<(&'a Event, &'a Event)>,
     correlation: i64,
 }

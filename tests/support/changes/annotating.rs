@@ -1,4 +1,4 @@
-//! Adds `record_function` ranges around arbitrary runs of calls, at several levels.
+//! Adds `record_function` ranges around random sequences of calls, at several levels of nesting.
 //!
 //! ```text
 //! a b c d e   →   ## attn ##          d   my_region
@@ -23,7 +23,7 @@ const DRAWS: usize = 10;
 const NAMES: [&str; 6] =
     ["## forward ##", "## attn ##", "## inner ##", "my_region", "## loss ##", "prepare_inputs"];
 
-/// Wraps random runs of siblings in ranges. A range contains at least one op, and two ranges in the same list of
+/// Wraps random sequences of siblings in ranges. Each range contains at least one op. Two ranges in the same list of
 /// siblings are disjoint or nested. Ranges are ops without arguments, as the profiler records them.
 pub(super) fn ranges(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
@@ -64,8 +64,8 @@ pub(super) fn ranges(recording: &Recording, random: &mut SplitMix) -> Option<Rec
     any.then_some(changed)
 }
 
-/// The calls at which a range can start: ops, and frames that contain an op. Each call is given as a pair (list,
-/// position).
+/// The calls at which a range can start: ops, and frames that contain an op. Each call is given by two numbers: the
+/// index of its list of siblings, and its position in this list.
 fn starts(
     events: &[Event],
     forest: &Forest,
@@ -90,8 +90,8 @@ fn has_time(event: &Event) -> bool {
     event.kind.is_host() && event.end > event.start
 }
 
-/// For each list of siblings, the runs chosen in the list. Each run is given by its first and last position in the
-/// list.
+/// The chosen runs (sequences of consecutive siblings) in each list of siblings. A run is given by its first and last
+/// position in the list.
 #[derive(Debug, Default)]
 struct Runs {
     by_list: BTreeMap<usize, Vec<(usize, usize)>>,

@@ -83,9 +83,8 @@ fn triton_number(event: &Event) -> Option<(&str, u32)> {
     Some((stem, number.parse().ok().filter(|_| takes_part)?))
 }
 
-/// Selects `percent`% of the ops that launch one kernel. The selected ops then launch two kernels, like a matrix
-/// product that is split along the inner dimension. The original kernel gets a different name, and a shorter kernel
-/// follows it.
+/// Lets `percent`% of the ops that launch one kernel launch two kernels instead, like a matrix product that is split
+/// along the inner dimension. The original kernel gets a different name, and a shorter kernel follows it.
 pub(super) fn split_k(
     recording: &Recording,
     percent: f64,
@@ -130,7 +129,7 @@ fn is_alone(events: &[Event], forest: &Forest, at: usize) -> bool {
         && events[at].end < events[op].end
 }
 
-/// Compiles runs of adjacent ops, about `percent`% of all ops, into one region each. Each region has
+/// Compiles about `percent`% of all ops: each of several sequences of adjacent ops becomes one region. Each region has
 /// one kernel, which is named after the ops.
 pub(super) fn regions(
     recording: &Recording,
@@ -170,7 +169,7 @@ pub(super) fn regions(
     (!runs.is_empty()).then_some(changed)
 }
 
-/// The events that replace a run of ops: the region, its generated op, the launch and the kernel.
+/// The events that replace a sequence of ops: the region, its generated op, the launch and the kernel.
 fn region(events: &[Event], run: &[usize], below: &[usize], id: i64) -> Option<[Event; 4]> {
     let (first, last) = (&events[*run.first()?], &events[*run.last()?]);
     let of_kind = |kind| below.iter().map(|&at| &events[at]).find(|event| event.kind == kind);

@@ -20,9 +20,9 @@ struct Loop {
     period: usize,
 }
 
-/// Replaces each loop in an optimizer with multi-tensor ops, one for each op in the loop's sequence. A multi-tensor
-/// op has the same kind of launch as the first op that it replaces, and its kernel takes as long as the kernels of
-/// all replaced ops together. If no optimizer has a loop, loops outside of optimizers are replaced instead.
+/// Replaces each loop in an optimizer with multi-tensor ops, one for each op in the loop's sequence. A multi-tensor op
+/// has the same kind of launch as the first op that it replaces. Its kernel takes as long as the kernels of all
+/// replaced ops together. If no optimizer has a loop, loops outside of optimizers are replaced instead.
 ///
 /// The replaced ops, their launches and their kernels have no counterparts, because one
 /// multi-tensor kernel does the work of all replaced kernels. Frames without ops are kept. Returns
@@ -33,7 +33,8 @@ pub(super) fn optimizer(recording: &Recording, random: &mut SplitMix) -> Option<
     let in_optimizer = optimizers(events, &forest);
     let (mut inside, mut outside) = (Vec::new(), Vec::new());
     for (parent, list) in forest.sibling_lists() {
-        // If a multi-tensor op has no fast path, it calls single-tensor ops. These ops must not be replaced.
+        // If a multi-tensor op has no fast path, it calls single-tensor ops. These single-tensor ops must not be
+        // replaced.
         if parent.is_some_and(|parent| events[parent].name.contains("_foreach_")) {
             continue;
         }
@@ -118,8 +119,8 @@ fn loops(events: &[Event], forest: &Forest, list: &[usize], longest: usize) -> V
     found
 }
 
-/// The name of the outermost op at or below a call. Empty if there are several outermost ops; `None` if there are no
-/// ops.
+/// The name of the outermost op at or below a call. The name is empty if several ops are outermost; the result is
+/// `None` if there are no ops.
 fn ops_in<'a>(events: &'a [Event], forest: &Forest, at: usize) -> Option<&'a str> {
     if events[at].kind == Kind::Op {
         return Some(&events[at].name);

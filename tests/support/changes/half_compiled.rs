@@ -68,7 +68,7 @@ fn region(
     let op = |name: &str, (start, end): (i64, i64)| again(&events[op], name, (start, end));
     let (start, end) = (events[layer].start, events[layer].end);
     let groups = launches.chunks(FUSED);
-    // Each call is `inset` ns shorter at both ends than the enclosing call, so no two calls have the same span.
+    // Each call begins and ends `inset` ns inside the enclosing call, so no two calls have the same span.
     let width = (end - start) / (groups.len() as i64 + 1);
     let inset = width / 8;
     let graph = format!("## Call CompiledFxGraph fmbkyqhh5hybzr3a7ql4qhbpq4yjvkbs{number} ##");
@@ -108,7 +108,8 @@ fn time(events: &[Event], forest: &Forest, launches: &[usize]) -> i64 {
     kernels.map(|&at| events[at].end - events[at].start).sum()
 }
 
-/// Lowers the instance numbers of later modules to close the gaps that removed modules leave.
+/// Removed modules leave gaps in the instance numbers. Closes these gaps by lowering the instance numbers of later
+/// modules.
 fn close_gaps(before: &Recording, after: &mut Recording) {
     let all: Vec<usize> = (0..before.events.len()).collect();
     let mut gone = numbers_of(before, all.iter());

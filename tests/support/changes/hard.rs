@@ -4,7 +4,8 @@ use super::Change;
 
 impl Change {
     /// Changes and combinations of changes that are not in [`Change::all`]. For these changes, `tests/matching`
-    /// requires no minimum score, except for the two changes with more layers. `alignment_quality` measures both lists.
+    /// requires no minimum score. The two changes with more layers are the only exceptions. `alignment_quality`
+    /// measures both lists.
     pub fn hard() -> Vec<Change> {
         vec![
             Change::MoreLayersDrop(5.0),
@@ -31,7 +32,7 @@ impl Change {
         Change::Several("top level, other platform, dropped", parts)
     }
 
-    /// A third more layers, 5% of the ops dropped, 2% wrapped.
+    /// The model has a third more layers, 5% of the ops are dropped, and 2% of the ops are wrapped in new ops.
     pub fn more_layers_wrapped() -> Change {
         let parts = vec![Change::MoreLayersDrop(5.0), Change::WrapOps(2.0)];
         Change::Several("more layers, dropped, wrapped", parts)

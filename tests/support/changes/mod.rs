@@ -35,7 +35,7 @@ pub enum Change {
     DropOps(f64),
     /// Random ops are removed, but not the calls below them, which move up one level.
     UnwrapOps(f64),
-    /// Random runs of one to three calls are wrapped in a new op.
+    /// Random sequences of one to three calls are each wrapped in a new op.
     WrapOps(f64),
     /// New ops are added at random positions, half of them with a kernel.
     InsertOps(f64),
@@ -74,9 +74,9 @@ pub enum Change {
     RenumberTriton,
     /// One Triton kernel is fused into another, and later Triton kernels are renumbered.
     FuseTriton,
-    /// Randomly chosen ops launch two kernels instead of one, like a matrix product that is split.
+    /// Randomly chosen ops launch two kernels instead of one, like a split matrix product.
     SplitLaunches(f64),
-    /// Random runs of ops are compiled, each into one region with one kernel.
+    /// Random sequences of ops are compiled, each into one region with one kernel.
     CompileRegions(f64),
     /// The batch is four times as large.
     LargerBatch,
@@ -86,13 +86,13 @@ pub enum Change {
     StretchThreads,
     /// The later half of the calls on the busiest thread moves to a new thread.
     SplitThread,
-    /// The candidate has `record_function` ranges around arbitrary runs of calls, at several levels.
+    /// The candidate has `record_function` ranges around random sequences of calls, at several levels of nesting.
     Annotate,
     /// The number of layers in a model grows by a third, and a percentage of the ops is removed.
     MoreLayersDrop(f64),
     /// Half of the layers are compiled, one region per layer.
     CompileHalf,
-    /// The optimizer updates all parameters with a single op. Before, it used one op per parameter.
+    /// The optimizer uses multi-tensor ops, which update all parameters, instead of separate ops for each parameter.
     ForeachOptimizer,
     /// Sibling modules of the same class, such as experts, run in a different order.
     ShuffleExperts,
@@ -164,7 +164,7 @@ impl Change {
     }
 
     /// A combination of changes that simulates a different platform on which some ops are lowered differently. No
-    /// launch is dropped, because nothing would show which of two kernels with unknown names is missing.
+    /// launch is dropped: if one of two kernels with unknown names were missing, nothing would show which one.
     pub fn other_backend() -> Change {
         let parts = vec![
             Change::UnwrapOps(2.0),

@@ -6,10 +6,10 @@ use crate::support::recording::Event;
 use crate::support::score::{contents, without_addresses};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Minimum number of same-class siblings required to treat them as identical layers.
+/// If at least this many siblings have the same class, they are treated as identical layers.
 const LAYERS: usize = 3;
 
-/// The modules with at least two siblings of the same class; each module is given by the positions of its calls.
+/// The modules that have at least two siblings of the same class. Each module is given by the positions of its calls.
 pub(super) fn layers(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
     let events = &recording.events;
     let mut layers: BTreeSet<&str> = BTreeSet::new();
@@ -71,9 +71,9 @@ pub(super) fn swap_branches(recording: &Recording, random: &mut SplitMix) -> Opt
     Some(changed)
 }
 
-/// Pairs of adjacent instances of the same class below one parent. The two instances have different contents and
-/// contain no modules. Modules that differ in a single op are not swapped, because such a swap would be
-/// indistinguishable from moving that op.
+/// Pairs of adjacent instances of the same class below one parent. The two instances have different contents. Instances
+/// that contain modules are excluded: if two such layers differ in a single op, swapping them is indistinguishable from
+/// moving that op.
 fn branches(recording: &Recording, forest: &Forest) -> Vec<(usize, usize)> {
     let events = &recording.events;
     let contents = contents(events, forest, class_of);
@@ -94,7 +94,7 @@ fn branches(recording: &Recording, forest: &Forest) -> Vec<(usize, usize)> {
     found
 }
 
-/// The class of a module; for a call that is not a module, the name without addresses.
+/// The class of a module. For a call that is not a module, the name without addresses.
 pub(super) fn class_of(name: &str) -> String {
     match name.strip_prefix(MODULE).and_then(|rest| rest.rsplit_once('_')) {
         Some((class, _)) => class.to_owned(),
@@ -149,7 +149,8 @@ fn order_of_instances(events: &[Event]) -> BTreeMap<String, Vec<u32>> {
 }
 
 /// Moves a module one level up, so that the module is called by its former grandparent. Each moved call must be the
-/// last call in its parent. The module is moved everywhere in the recording.
+/// last call in its parent. The parent then ends where the moved call starts. The module is moved everywhere in the
+/// recording.
 pub(super) fn move_module(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);

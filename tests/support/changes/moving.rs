@@ -5,7 +5,7 @@ use crate::support::recording::{Event, Lane};
 use crate::support::score::{contents, without_addresses};
 use std::collections::BTreeMap;
 
-/// Swaps ops and frames with their next siblings. The number of swaps is `percent`% of the number of ops.
+/// Swaps ops and frames with the sibling that follows them. The number of swaps is `percent`% of the number of ops.
 pub(super) fn neighbours(
     recording: &Recording,
     percent: f64,
@@ -56,7 +56,7 @@ pub(super) fn stretch(recording: &Recording, random: &mut SplitMix) -> Recording
 }
 
 /// Moves roughly the later half of the busiest thread's calls to a new thread. The calls are split at the outermost
-/// level of the call stack where no single call contains more than 60% of the thread's host calls.
+/// level of the call stack at which no single call contains more than 60% of the thread's host calls.
 pub(super) fn split_thread(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let weight = |list: &[usize]| list.iter().map(|&at| forest.sizes[at]).sum::<u32>();
@@ -81,7 +81,7 @@ fn without_digits(name: &str) -> String {
     name.replace(|c: char| c.is_ascii_digit(), "")
 }
 
-/// Shifts each event in time by its own shift plus the shifts of its ancestors.
+/// Each event has a shift of its own. Shifts each event in time by its own shift plus the shifts of its ancestors.
 pub(super) fn moved(recording: &Recording, forest: &Forest, mut moves: Vec<i64>) -> Recording {
     let mut changed = recording.clone();
     for &at in &forest.preorder {
@@ -92,7 +92,7 @@ pub(super) fn moved(recording: &Recording, forest: &Forest, mut moves: Vec<i64>)
     changed
 }
 
-/// A lane in the same process with an unused thread id.
+/// A pair (pid, tid) with the pid of `beside` and an unused tid.
 fn free_lane(events: &[Event], beside: &Lane) -> Lane {
     let used = events.iter().filter_map(|event| event.lane.1.parse::<i64>().ok()).max();
     (beside.0.clone(), (used.unwrap_or(0) + 1).to_string().into())

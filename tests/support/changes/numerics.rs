@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 /// The factor by which the batch grows.
 const BATCH: i64 = 4;
-/// Duration of a cast in ns, and the spans of the events inside the cast, relative to the start of the cast.
+/// Duration of a cast in ns, and the spans of the events inside a cast. The spans are relative to the start of the
+/// cast.
 const CAST: i64 = 40_000;
 const INSIDE: [(i64, i64); 4] =
     [(2_000, 38_000), (4_000, 36_000), (8_000, 13_000), (16_000, 19_000)];

@@ -7,7 +7,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Maximum number of lines by which code is shifted between two versions.
+/// Maximum number of lines by which a line number differs between the two versions of a script.
 const LINES: u32 = 7;
 /// The offset added to device and stream numbers.
 const OTHER_GPU: i64 = 3;
@@ -55,7 +55,8 @@ pub(super) fn checkout(recording: &Recording, random: &mut SplitMix) -> Option<R
     recording.has_python().then_some(changed)
 }
 
-/// `run/train.py(12): step` → `run_v2/train.py(15): step`; package files stay in their folder.
+/// The name of a frame in a different checkout: `run/train.py(12): step` becomes `run_v2/train.py(15): step`. In the
+/// path of a package file, only the Python version changes.
 fn elsewhere(name: &str, shift: u32) -> Option<String> {
     let (place, function) = name.split_once("): ")?;
     let (path, line) = place.rsplit_once('(')?;

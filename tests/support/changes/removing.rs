@@ -37,8 +37,8 @@ pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) ->
     (!small.is_empty()).then(|| without(recording, &marked))
 }
 
-/// Removes `percent`% of all ops, chosen among the ops with children, and keeps the children. Ops that mark steps are
-/// kept, because the calls in a step are not compared if the step has no counterpart.
+/// Removes some of the ops that have children, and keeps the children. The number of removed ops is `percent`% of all
+/// ops. Ops that mark steps are kept, because the calls in a step are not compared if the step has no counterpart.
 pub(super) fn only_calls(
     recording: &Recording,
     percent: f64,
@@ -75,7 +75,7 @@ fn small_ops(recording: &Recording, forest: &Forest) -> BTreeSet<usize> {
     ops_of(recording, forest).into_iter().filter(small).collect()
 }
 
-/// Marks the subtree of `root` and returns the events that were not yet marked.
+/// Marks all events in the subtree of `root`, and returns those that were not marked before.
 fn mark_subtree(forest: &Forest, root: usize, marked: &mut [bool]) -> Vec<usize> {
     let mut fresh = forest.subtree(root);
     fresh.retain(|&at| !std::mem::replace(&mut marked[at], true));

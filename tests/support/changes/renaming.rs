@@ -6,7 +6,7 @@ use serde_json::json;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// Maximum pause in ns that is inserted between two events in a second run.
+/// In a second run, pauses are inserted between events; a pause takes at most this time, in ns.
 const LONGEST_PAUSE: usize = 9_000;
 
 /// Renames `percent`% of the ops.
@@ -31,14 +31,14 @@ pub(super) fn platform(recording: &Recording) -> Option<Recording> {
             Kind::Gpu if !event.name.starts_with("Mem") => other_kernel(&event.name).into(),
             Kind::Gpu | Kind::Op | Kind::Frame | Kind::Annotation | Kind::Other => continue,
         };
-        // Calls of hipLaunchKernel have the kernel name among their arguments.
+        // One argument of `hipLaunchKernel` is the old kernel name, so this argument is removed.
         Arc::make_mut(&mut event.args).remove("kernel");
     }
     recording.has_gpu().then_some(changed)
 }
 
-/// Simulates a second run of the same program: different addresses, process ids and correlation
-/// ids, and pauses.
+/// Simulates a second run of the same program: addresses, process ids and correlation ids are different, and pauses are
+/// inserted.
 pub(super) fn other_run(recording: &Recording, random: &mut SplitMix) -> Recording {
     let mut changed = recording.clone();
     let calls = recording.events.iter().filter(|event| event.kind.is_host());
@@ -66,7 +66,7 @@ fn give_other_ids(event: &mut Event, shift: i64) {
     }
 }
 
-/// Shifts a process or thread id. Ids that are strings, and ids below 100 such as GPU ids, stay the same.
+/// Shifts a process or thread id. Ids that are strings stay the same, and so do ids below 100, such as GPU ids.
 fn other_number(id: &Arc<str>, shift: i64) -> Arc<str> {
     match id.parse::<i64>() {
         Ok(number) if number > 99 => (number + shift).to_string().into(),
@@ -90,8 +90,8 @@ fn with_other_addresses(name: &str, shift: u64) -> String {
     renamed
 }
 
-/// The name of the corresponding runtime API on a different platform. The names of launch APIs are in a table; for
-/// all other APIs, only the prefix is replaced.
+/// The name of the runtime API that corresponds to the given API on a different platform. Some names are listed
+/// individually; in all other names, only the prefix is replaced.
 fn other_api(name: &str) -> String {
     match name {
         "hipExtModuleLaunchKernel" => return "cuLaunchKernel".to_owned(),
@@ -109,7 +109,7 @@ fn other_api(name: &str) -> String {
 }
 
 /// Generates a new name for a kernel. The new name is derived from a hash of `name`. Kernels with the same name
-/// therefore get the same new name, which does not resemble the old name.
+/// therefore get the same new name. The new name does not resemble the old name.
 pub(super) fn other_kernel(name: &str) -> String {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);

@@ -4,7 +4,7 @@ use super::{Forest, Kind, Recording, SplitMix};
 use crate::support::recording::{Event, Rooms};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Prefixes that identify the names of modules and of steps.
+/// Prefixes by which the names of modules and of steps are recognized.
 pub(super) const MODULE: &str = "nn.Module: ";
 const STEP: &str = "ProfilerStep#";
 /// A module is repeated only if it contains at most 1/`LARGEST_MODULE` of the recording's host calls.
@@ -89,8 +89,7 @@ fn drop_step(recording: &Recording, which: usize) -> Option<Recording> {
     Some(changed)
 }
 
-/// Repeats `more` out of every `among` recorded steps, on all threads; each repeated step directly follows the
-/// original step.
+/// Repeats `more` out of every `among` recorded steps, on all threads. Each copy directly follows the original step.
 pub(super) fn steps(
     recording: &Recording,
     (more, among): (usize, usize),
@@ -139,7 +138,7 @@ pub(super) struct Place {
 }
 
 /// The time span of the calls in a step. A call is in a step if it is on the step's thread, starts during the step, and
-/// is directly below the training loop, which is the innermost call that contains all steps.
+/// is directly below the training loop. The training loop is the innermost call that contains all steps.
 pub(super) fn place_of_step(
     recording: &Recording,
     steps: &[&Event],
@@ -171,7 +170,7 @@ fn holds_start(step: &Event, start: i64) -> bool {
     step.start <= start && start < step.end
 }
 
-/// Whether an event belongs to the step whose calls have the time span `span`.
+/// Whether an event belongs to the given step. The calls in the step have the time span `span`.
 fn is_inside(
     recording: &Recording,
     forest: &Forest,
@@ -190,7 +189,7 @@ fn is_inside(
     }
 }
 
-/// Modules that can run twice; each module is given by the positions of its calls. No call is nested inside another
+/// Modules that can run twice. Each module is given by the positions of its calls. No call is nested inside another
 /// call of the same module.
 fn repeatable_modules(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
     let events = &recording.events;
@@ -222,7 +221,8 @@ pub(super) fn numbers_of<'a>(
     numbers
 }
 
-/// The number of a copied module instance, which directly follows the number of the original instance.
+/// The number of a copied instance. The copies of a class directly follow the highest number among the copied instances
+/// of this class.
 fn new_number(numbers: &BTreeMap<String, BTreeSet<u32>>, class: &str, number: u32) -> u32 {
     let Some(inside) = numbers.get(class) else {
         return number;

@@ -1,5 +1,5 @@
-//! Changes groups of sibling modules of the same class, such as layers or experts: a group gets more modules, or its
-//! modules run in a different order.
+//! Changes groups of sibling modules of the same class, such as layers or experts: adds modules to a group, or changes
+//! the order in which its modules run.
 
 use super::modules::{class_of, number_by_order};
 use super::repeating::{has_room, module_again, module_number};
@@ -11,11 +11,11 @@ use std::sync::Arc;
 /// Minimum number of sibling modules in a group of layers or experts.
 const LAYERS: usize = 3;
 const EXPERTS: usize = 4;
-/// One module is added to a group for every `GROWTH` modules.
+/// For every `GROWTH` modules in a group, one module is added.
 const GROWTH: usize = 3;
 
-/// Makes the largest group of identical layers longer: appends copies of the last layer, as additional instances. Then
-/// drops `percent`% of the ops. Returns `None` if there is no group of identical layers.
+/// Makes the largest group of identical layers longer by appending copies of the last layer. Each copy is an additional
+/// instance. Then drops `percent`% of the ops. Returns `None` if there is no group of identical layers.
 pub(super) fn more_layers(
     recording: &Recording,
     percent: f64,
@@ -26,7 +26,7 @@ pub(super) fn more_layers(
     })?;
     let mut changed = recording.clone();
     for _ in 0..(names.len() / GROWTH).max(1) {
-        // Each copy is inserted directly after the last layer, so copies made earlier get higher numbers.
+        // Each copy is inserted directly after the last layer, so the copies that were made earlier get higher numbers.
         let forest = Forest::of(&changed.events);
         let places = places_of(&changed, &forest, names.last()?);
         changed = module_again(&changed, &forest, &places);
@@ -34,8 +34,9 @@ pub(super) fn more_layers(
     super::removing::ops(&changed, percent, random)
 }
 
-/// The names of the modules in the largest group of identical layers (the group with the most calls), in execution
-/// order. `usable` decides whether a group can be used, given the positions of the last layer's calls.
+/// The names of the modules in the largest group of identical layers, in execution order. The largest group is the
+/// group with the most calls. The function `usable` receives the positions of the calls of a group's last layer, and
+/// decides whether the group can be used.
 pub(super) fn largest(
     recording: &Recording,
     forest: &Forest,
@@ -63,8 +64,8 @@ pub(super) fn places_of(recording: &Recording, forest: &Forest, name: &str) -> V
     forest.preorder.iter().copied().filter(named).collect()
 }
 
-/// The modules of each class below one parent, in time order. Only groups of at least [`LAYERS`] modules are
-/// included.
+/// Groups of siblings that are modules of the same class. Each group is in time order. Only groups of at least
+/// [`LAYERS`] modules are included.
 fn rows(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
     let mut found = Vec::new();
     for (_, list) in forest.sibling_lists() {
@@ -83,8 +84,8 @@ fn rows(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
 /// rotated, because the profiler numbers instances in execution order. Calls between the modules keep their
 /// positions.
 ///
-/// At least three quarters of the modules must have contents, such as shapes, that are unique in the group. With
-/// fewer distinct modules, the rotation would be invisible.
+/// At least three quarters of the modules in the group must have contents (such as shapes) that no other module in the
+/// group has. If fewer modules were distinct, the rotation would be invisible.
 pub(super) fn shuffle(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);

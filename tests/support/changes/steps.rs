@@ -6,9 +6,9 @@ use crate::support::recording::Event;
 use crate::support::score::{likeness, without_addresses};
 use std::collections::BTreeMap;
 
-/// Starts the recording at a random point in the middle half of the first step. On all threads, calls that end before
-/// the new start of the recording are removed, together with the GPU events that these calls launched. Calls that are
-/// running at the new start are shortened: each starts one nanosecond after its parent, so that the order in the file
+/// Starts the recording at a random point in the middle half of the first step. On all threads, removes the calls that
+/// end before the new start of the recording, and the GPU events that these calls launched. Calls that are running at
+/// the new start are shortened. Each of them then starts one nanosecond after its parent, so that the order in the file
 /// does not matter. Without recorded steps, the whole recording is treated as one step.
 pub(super) fn start_in_the_middle(
     recording: &Recording,
@@ -27,7 +27,7 @@ pub(super) fn start_in_the_middle(
         marked[at] = forest.parents[at].is_some_and(|launch| marked[launch]);
     }
     let mut changed = recording.clone();
-    // If a call spans the cut, its ancestors also span the cut, and they precede the call in preorder.
+    // If a call is running at the cut, its ancestors are running, too, and they precede the call in preorder.
     let spans = |at: &usize| events[*at].start < cut && !marked[*at];
     let on_host = |at: &usize| events[*at].kind.is_host() && spans(at);
     let mut open: BTreeMap<_, Vec<usize>> = BTreeMap::new();
@@ -49,8 +49,8 @@ pub(super) fn start_in_the_middle(
     changed.events.iter().any(|event| event.kind.is_host()).then_some(changed)
 }
 
-/// Whether an event would be missing from the recording if the recording started at `cut`. A linked GPU event is
-/// missing if its launch is missing.
+/// Whether an event would be missing if the recording started at `cut`. For a GPU event with a launch, the caller
+/// decides instead: the event is missing if its launch is missing.
 fn is_before(event: &Event, cut: i64) -> bool {
     match event.kind {
         Kind::Op | Kind::Frame | Kind::Runtime | Kind::Annotation => event.end <= cut,
@@ -62,7 +62,7 @@ fn is_before(event: &Event, cut: i64) -> bool {
 /// Swaps two consecutive recorded steps on all threads, together with the GPU events that these steps launched. Step
 /// numbers are not swapped, because the profiler numbers steps in execution order.
 ///
-/// The names or the arguments of the ops in the two steps must differ. A swap of two identical steps would be
+/// The names or the arguments of the ops in the two steps must differ, because a swap of two identical steps would be
 /// invisible. Returns `None` if there are fewer than three steps, if no two adjacent steps differ, or if calls on some
 /// thread span the boundary between two steps.
 pub(super) fn reorder(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
@@ -110,7 +110,8 @@ fn swap(recording: &Recording, steps: &[&Event], first: usize) -> Option<Recordi
     Some(changed)
 }
 
-/// For each time range, a time at which no call is running, except calls that contain both steps.
+/// For each of the three time ranges, a time at which no call is running, apart from calls that contain both steps;
+/// `None` if there is no such time.
 fn cuts(recording: &Recording, ranges: [(i64, i64); 3]) -> Option<[i64; 3]> {
     let (from, until) = (ranges[0].0, ranges[2].1);
     let inner: Vec<&Event> = recording
@@ -136,7 +137,7 @@ fn is_step(event: &Event) -> bool {
     step_number(event).is_some()
 }
 
-/// The step (0 or 1) that an event belongs to, if any.
+/// The index (0 or 1) of the swapped step that an event belongs to; `None` if the event belongs to neither step.
 fn step_of(recording: &Recording, forest: &Forest, at: usize, cuts: [i64; 3]) -> Option<usize> {
     let event = match recording.events[at].kind {
         Kind::Gpu => &recording.events[forest.parents[at].unwrap_or(at)],

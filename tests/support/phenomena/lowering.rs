@@ -12,7 +12,7 @@ const FLASH: &str =
     "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128>>(params)";
 const EFFICIENT: &str = "fmha_cutlassF_bf16_aligned_64x64_rf_sm80(AttentionKernel::Params)";
 
-/// Attention uses different backends on the two sides: the op below the attention op does the same work under a
+/// The two sides use different backends for attention: the op below the attention op does the same work under a
 /// different name.
 pub(super) fn rename() -> PerSide<String> {
     let attention = |backend: &'static str, kernel: &'static str, micros: f64| {

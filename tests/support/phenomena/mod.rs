@@ -1,4 +1,4 @@
-//! Phenomena found in real pairs of traces, each reproduced with two traces that are as small as possible.
+//! Phenomena that occur in real pairs of traces. Each is reproduced with two traces that are as small as possible.
 //!
 //! Each phenomenon has a folder in `tests/fixtures` with a README and the two traces. The example `make_fixtures`
 //! writes these traces from the closures defined in this folder.
@@ -17,7 +17,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use tracetree::PerSide;
 
-/// One way in which two traces differ.
+/// A phenomenon is one way in which two traces differ.
 #[derive(Debug, Clone, Copy)]
 pub struct Phenomenon {
     /// The name of the phenomenon's folder and snapshot.
@@ -55,7 +55,7 @@ impl Phenomenon {
     /// The phenomenon with the given name.
     ///
     /// # Panics
-    /// Panics if no phenomenon has this name: the name in the test is misspelled.
+    /// Panics if no phenomenon has this name, for example because a test misspells it.
     pub fn of(name: &str) -> Phenomenon {
         *ALL.iter().find(|known| known.name == name).expect("the name of a phenomenon")
     }

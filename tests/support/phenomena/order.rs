@@ -35,7 +35,7 @@ pub(super) fn inserted_op() -> PerSide<String> {
     )
 }
 
-/// Two independent ops run in the reverse order.
+/// The candidate runs two independent ops in the reverse order.
 pub(super) fn moved_neighbours() -> PerSide<String> {
     pair(
         block(&["aten::exp", "aten::cos", "aten::sin", "aten::sum"]),
@@ -65,7 +65,7 @@ pub(super) fn module_numbers() -> PerSide<String> {
     )
 }
 
-/// The candidate has the same steps as the baseline, recorded after a longer warm-up.
+/// The candidate has the same steps as the baseline, but it was recorded after a longer warm-up.
 pub(super) fn step_numbers() -> PerSide<String> {
     let steps = |first: u32, micros: f64| {
         TraceBuilder::cuda().thread("main", move |t| {

@@ -1,5 +1,5 @@
-//! Phenomena with two causes: profilers from different years record the same program, or clocks disagree, which
-//! affects the nesting of calls.
+//! Phenomena that come from profilers: the two traces were recorded by profilers from different years, or clocks
+//! disagree, so that calls are not nested correctly.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -9,8 +9,8 @@ use tracetree::PerSide;
 /// 2021-11-20 in µs since the epoch. Before traces had a base time, profilers wrote times since the epoch.
 const EPOCH: i64 = 1_637_400_000_000_000;
 
-/// Two ops with one launch each. The program has no Python frames, because old profilers recorded none. Because of the
-/// query call at the start, the correlation ids differ from the external ids of the ops.
+/// Two ops with one launch each. The program has no Python frames, because old profilers recorded none. A query call at
+/// the start makes the correlation ids differ from the external ids of the ops.
 fn program() -> TraceBuilder {
     TraceBuilder::cuda().thread("main", |t| {
         t.call("cudaStreamIsCapturing");
@@ -24,7 +24,7 @@ fn launching(t: &mut HostThread<'_>, op: &str, kernel: &str, micros: f64) {
     t.op(Op::new(op).dims(&[&[8, 64]]).types(&["float"]), |t| t.kernel(kernel, micros));
 }
 
-/// A trace in the format used in 2021, compared with a trace in the current format.
+/// The baseline is a trace in the format used in 2021, and the candidate is a trace in the current format.
 pub(super) fn format_2021() -> PerSide<String> {
     PerSide::new(rewritten(&program().json(), to_2021), program().json())
 }

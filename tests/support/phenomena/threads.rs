@@ -1,4 +1,4 @@
-//! Phenomena with several host threads whose numbers and roles differ between runs.
+//! Phenomena with several host threads. The numbers and roles of these threads differ between runs.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -65,7 +65,7 @@ fn backward(t: &mut HostThread<'_>, sequence: i64) {
     });
 }
 
-/// A linear op whose width depends on the layer, so that all layers have different shapes.
+/// A linear op with a different width for each layer, so that all layers have different shapes.
 fn linear(name: &str, layer: i64) -> Op {
     Op::new(name).dims(&[&[32, 64 * layer], &[64 * layer, 64]])
 }

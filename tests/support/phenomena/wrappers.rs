@@ -8,7 +8,7 @@ use tracetree::PerSide;
 const GEMM: &str = "gemm_bf16_128x64";
 const NORM: &str = "layer_norm_kernel";
 
-/// A linear layer. Both traces contain this layer and the layer from [`norm`].
+/// A linear layer. Both traces contain this linear layer and the norm layer from [`norm`].
 fn linear(t: &mut HostThread<'_>) {
     t.op(Op::new("aten::linear").dims(&[&[32, 128], &[64, 128]]), |t| {
         t.op("aten::addmm", |t| t.kernel(GEMM, 20.0));
@@ -57,7 +57,7 @@ pub(super) fn wrappers_in_wrappers() -> PerSide<String> {
     )
 }
 
-/// Each side has a wrapper, but the two wrappers enclose different layers.
+/// Each side has one wrapper, but the two sides wrap different layers.
 pub(super) fn wrappers_on_both_sides() -> PerSide<String> {
     pair(
         trace(|t| {
@@ -71,7 +71,7 @@ pub(super) fn wrappers_on_both_sides() -> PerSide<String> {
     )
 }
 
-/// The candidate has an additional op that is not inside any other op.
+/// The candidate has an additional op, which is outside of all other ops.
 pub(super) fn nothing_in_common() -> PerSide<String> {
     pair(
         trace(|t| {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The kind of an event. [`super::Recording`] distinguishes no other kinds.
+/// The kind of an event. [`super::Recording`] distinguishes only these kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// `cpu_op`.
@@ -28,7 +28,7 @@ impl Kind {
         matches!(self, Kind::Op | Kind::Frame | Kind::Runtime)
     }
 
-    /// The kind of a complete event, according to its category; old and new category names are recognized.
+    /// The kind of a complete event, derived from its category. Both old and new category names are recognized.
     fn of(category: &str) -> Option<Kind> {
         match category {
             "cpu_op" | "Operator" => Some(Kind::Op),
@@ -69,7 +69,8 @@ pub struct Event {
     pub correlation: Option<i64>,
     /// `args`.
     pub args: Args,
-    /// For a compiled region or a multi-tensor op, the origins of the GPU events that it replaced; otherwise empty.
+    /// If the event is a compiled region or a multi-tensor op, the origins of the GPU events that it replaced;
+    /// otherwise empty.
     pub replaces: Vec<u32>,
 }
 
@@ -155,8 +156,8 @@ impl std::fmt::Display for Micros {
     }
 }
 
-/// Reads a time in ns from a field in µs, which is a number or a string. Integers are converted exactly, even if a
-/// double could not represent the time in ns.
+/// Reads a field that contains a time in µs, as a number or as a string, and returns the time in ns. Integers are
+/// converted exactly, even if a double could not represent the time in ns.
 pub(super) fn nanos(value: Option<&Value>) -> Option<i64> {
     if let Some(micros) = whole(value) {
         return micros.checked_mul(1000);

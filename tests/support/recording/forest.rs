@@ -4,7 +4,7 @@ use super::event::{Event, Kind};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Parents and children of all events in a recording, by position.
+/// The parents and the children of all events in a recording. Events are given by their positions.
 #[derive(Debug)]
 pub struct Forest {
     /// The caller of each host call, and the launch of each GPU event.
@@ -13,7 +13,7 @@ pub struct Forest {
     pub children: Vec<Vec<usize>>,
     /// Host calls without a parent: one list per thread, in time order.
     pub threads: Vec<Vec<usize>>,
-    /// Host calls and linked GPU events in an order in which parents come before their children.
+    /// Host calls and linked GPU events, ordered so that parents come before their children.
     pub preorder: Vec<usize>,
     /// Number of host calls in each event's subtree, including the event itself.
     pub sizes: Vec<u32>,

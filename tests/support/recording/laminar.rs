@@ -28,8 +28,8 @@ pub(super) fn clip(events: &mut [Event]) {
     }
 }
 
-/// Pops the calls that ended before the event, and clips the event so that it fits into the calls that are still
-/// open.
+/// Removes the calls from the stack that end before the event at position `at` begins, and clips this event so that it
+/// fits into the remaining calls.
 fn fit(events: &mut [Event], stack: &mut Vec<usize>, at: usize) {
     while let Some(&top) = stack.last() {
         let (open, open_end) = (events[top].start, events[top].end);

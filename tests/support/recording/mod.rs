@@ -1,5 +1,5 @@
 //! Reads the host calls, GPU events and annotations from the JSON text of any trace, so that they can be changed and
-//! written again. Each event remembers its number in the original trace.
+//! written again. Each event keeps its number in the original trace.
 //!
 //! When a trace is read, each span that ends after its parent is clipped, so all spans are nested. Changes to a
 //! recording preserve the nesting. Flow arrows and counters are omitted.
@@ -93,8 +93,8 @@ impl Recording {
         self.events = events;
     }
 
-    /// Inserts time intervals (`rooms`) into the timeline: later events move, and events that span an inserted
-    /// interval grow.
+    /// Inserts time intervals (`rooms`) into the timeline. Events after an inserted interval move to a later time, and
+    /// events that span it become longer.
     pub fn make_room(&mut self, rooms: &Rooms) {
         for event in self.events.iter_mut().filter(|event| event.kind != Kind::Other) {
             let start = event.start + rooms.until(event.start);
@@ -114,7 +114,7 @@ impl Recording {
 pub struct Rooms {
     /// The times at which the rooms are inserted, in ascending order.
     at: Vec<i64>,
-    /// For each room, the total length of the preceding rooms. The last entry is the total length
+    /// For each room, the total length of all rooms before it. The list has one additional last entry: the total length
     /// of all rooms.
     sums: Vec<i64>,
 }
@@ -135,8 +135,8 @@ impl Rooms {
         self.sums[self.at.partition_point(|&at| at <= time)]
     }
 
-    /// How far, in ns, the end of an event at `time` is shifted. If a room is inserted at `time`, the room's start is
-    /// shifted by this amount, too.
+    /// How far, in ns, the end of an event at `time` is shifted. A room that is inserted at `time` starts this much
+    /// later than `time`.
     pub fn before(&self, time: i64) -> i64 {
         self.sums[self.at.partition_point(|&at| at < time)]
     }

@@ -33,18 +33,18 @@ impl Tape {
         Tape { saved: Vec::new(), last: 0 }
     }
 
-    /// The next sequence number.
+    /// Increments the sequence number, and returns it.
     pub(super) fn next(&mut self) -> i64 {
         self.last += 1;
         self.last
     }
 
-    /// Records a forward op.
+    /// Adds a forward op to the tape.
     pub(super) fn push(&mut self, sequence: i64, saved: Saved) {
         self.saved.push((sequence, saved));
     }
 
-    /// Records the two ops that compute the loss.
+    /// Adds the two ops that compute the loss to the tape.
     pub(super) fn loss(&mut self, softmax: i64, loss: i64) {
         self.push(softmax, Saved::Softmax);
         self.push(loss, Saved::Loss);
@@ -52,7 +52,7 @@ impl Tape {
 }
 
 impl Script {
-    /// Runs the backward ops in the reverse order of the forward ops.
+    /// Runs the backward ops for the forward ops on the tape, in reverse order.
     pub(super) fn run_tape(&mut self, t: &mut HostThread<'_>) {
         while let Some((sequence, saved)) = self.tape.saved.pop() {
             self.node(t, sequence, saved);
@@ -162,7 +162,7 @@ impl Script {
         t.leaf(op("aten::view", &[Arg::Tensor(&[1, CLASSES]), Arg::List("[10]")]));
     }
 
-    /// Runs `aten::t` on a matrix, with a sequence number if it is a forward op.
+    /// Runs `aten::t` on a matrix. If the op is a forward op, `forward` is its sequence number.
     pub(super) fn transpose(&self, t: &mut HostThread<'_>, dims: &[i64], forward: Option<i64>) {
         let matrix = [Arg::Tensor(dims), Arg::Scalar("0"), Arg::Scalar("1")];
         let outer = op("aten::t", &matrix[..1]);
@@ -175,7 +175,7 @@ impl Script {
     }
 }
 
-/// Shapes of the parameters whose gradients an autograd node produces.
+/// Shapes of the parameters for which an autograd node computes gradients.
 fn parameters_of(saved: Saved) -> Vec<Vec<i64>> {
     match saved {
         Saved::Conv(conv) => vec![conv.weight.to_vec(), vec![conv.weight[0]]],

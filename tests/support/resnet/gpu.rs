@@ -10,7 +10,8 @@ pub(super) struct Gpu {
 }
 
 impl Gpu {
-    /// Creates the GPU of a platform. The durations vary in the same way in every run.
+    /// Creates a model of the platform's GPU. The durations vary randomly, but in the same way each time the program
+    /// runs.
     pub(super) fn new(platform: Platform) -> Self {
         Gpu { platform, random: SplitMix::new(20_260_101) }
     }

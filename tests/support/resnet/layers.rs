@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Channels and stride for each stage; each stage has two blocks.
 const STAGES: [(i64, i64); 3] = [(32, 1), (64, 2), (128, 2)];
 
-/// One forward pass, which numbers modules by class as PyTorch does.
+/// The state of one forward pass. Instances of modules are numbered per class, as in PyTorch.
 pub(super) struct Layers<'s> {
     script: &'s mut Script,
     instances: BTreeMap<&'static str, u32>,
@@ -196,7 +196,7 @@ impl<'s> Layers<'s> {
         self.linear(t, &features);
     }
 
-    /// Runs an op that occurs only in this platform's branch of the script.
+    /// Copies the features with ops that only the ROCm branch of the script contains.
     fn copy_features(&mut self, t: &mut HostThread<'_>, features: &[i64; 2]) {
         let args = [Arg::Tensor(features), Arg::Nothing];
         t.op(op("aten::clone", &args), |t| {

@@ -13,13 +13,14 @@ pub(super) struct Conv {
 }
 
 impl Conv {
-    /// The shape of the convolution's output. Of all parameters, only the stride affects the output size.
+    /// The shape of the convolution's output. The padding compensates for the kernel size, so only the stride changes
+    /// the height and the width.
     pub(super) fn output(&self) -> [i64; 4] {
         let [batch, _, height, width] = self.input;
         [batch, self.weight[0], height / self.stride, width / self.stride]
     }
 
-    /// Creates the arguments of the convolution, including the strings that argument lists borrow.
+    /// Creates the arguments of the convolution as owned values, including the strings that list arguments borrow.
     pub(super) fn arguments(&self) -> ConvArguments {
         ConvArguments {
             conv: *self,
@@ -174,7 +175,7 @@ impl Script {
         });
     }
 
-    /// Runs MIOpen's implicit matrix product, between transposing copies.
+    /// Launches MIOpen's implicit matrix product, with transposing copies before and after it.
     fn igemm(&mut self, t: &mut HostThread<'_>, direction: &str, conv: &Conv) {
         let tile = conv.tile();
         let product = format!(
@@ -191,7 +192,7 @@ impl Script {
         t.launch(api).kernel("batched_transpose_32x16_dword", back);
     }
 
-    /// Runs cuDNN's implicit matrix product, between copies that change the layout.
+    /// Launches cuDNN's implicit matrix product, with copies that change the layout before and after it.
     fn xmma(&mut self, t: &mut HostThread<'_>, direction: &str, conv: &Conv) {
         let tile = conv.tile();
         let product = format!(
@@ -290,7 +291,7 @@ impl Script {
     }
 }
 
-/// Runs the query calls that cuDNN makes before it launches.
+/// Runs the query calls that cuDNN makes before it launches a kernel.
 fn ask_stream(t: &mut HostThread<'_>) {
     for api in ["cudaEventRecord", "cudaStreamIsCapturing", "cudaStreamGetPriority"] {
         t.call(api);

@@ -9,7 +9,8 @@
 //!     ├── hipExtModuleLaunchKernel …       │   ├── cudaLaunchKernelExC …
 //!     └── aten::add_   (the bias)          └── aten::add_   (the bias)
 //! ```
-//! The platforms also differ in batch norms, matrix products, memsets, launch APIs, streams, line numbers and steps.
+//! The platforms also differ in batch norms, matrix products, memsets, launch APIs, streams, line numbers and step
+//! numbers.
 
 mod arguments;
 mod autograd;
@@ -41,7 +42,7 @@ pub fn training(platform: Platform, steps: u32) -> TraceBuilder {
     let mut script = Script { platform, gpu: Gpu::new(platform), tape: Tape::new() };
     let mut trace = TraceBuilder::on(platform).with_flows();
     if platform == Platform::Rocm {
-        // The GPU queue on ROCm is long, so the end of an earlier step runs in the profiled window.
+        // On ROCm, the GPU queue is long, so the last kernels of an earlier step still run in the profiled window.
         for _ in 0..3 {
             trace = trace.unlinked_kernel(kernels::MUL_LIST, 11.2);
         }
@@ -81,7 +82,8 @@ impl Script {
         t.frame(&profiler, |t| t.idle(9.0));
     }
 
-    /// A frame in a library file. The frame's line number differs between the two installed versions.
+    /// The name of a frame in a library file. The line number differs between the platforms, because they have
+    /// different versions of the library.
     fn line(&self, file: &str, rocm: u32, cuda: u32, function: &str) -> String {
         let line = match self.platform {
             Platform::Rocm => rocm,

@@ -12,7 +12,7 @@ const BETWEEN: i64 = 130;
 /// Host time in a runtime call that launches nothing, in ns.
 const QUERY: i64 = 450;
 
-/// A host thread, and the current position in the thread's call stack.
+/// A host thread of the trace under construction, to which calls are added.
 #[derive(Debug)]
 pub struct HostThread<'a> {
     pub(super) trace: &'a mut TraceBuilder,
@@ -125,7 +125,7 @@ impl HostThread<'_> {
         self.clock().now = done;
     }
 
-    /// Makes this thread wait until its current stream has finished all work.
+    /// Makes this thread wait until the stream that it currently uses has finished all work.
     pub fn synchronize(&mut self, api: &str) {
         let stream = self.clock().stream;
         let at = self.trace.stream_index(stream);
@@ -155,7 +155,7 @@ impl HostThread<'_> {
         args
     }
 
-    /// Begins an event at the current time, and then lets `before` ns pass.
+    /// Begins an event at the current time, and then advances the thread's time by `before` ns.
     pub(super) fn open(
         &mut self,
         category: &str,
@@ -173,7 +173,7 @@ impl HostThread<'_> {
         Slot { position: self.trace.events.len() - 1, start }
     }
 
-    /// Lets `after` ns pass, and then ends the event.
+    /// Advances the thread's time by `after` ns, and then ends the event.
     pub(super) fn close(&mut self, slot: Slot, after: i64) {
         self.clock().now += after;
         let duration = self.clock().now - slot.start;

@@ -1,4 +1,5 @@
-//! Adds the GPU events that a launch call starts: one kernel, a copy, a memset, or a whole graph.
+//! Adds the GPU events that a launch call starts: a kernel, a copy, a memset, or all kernels of a
+//! graph.
 
 use super::host_thread::{HostThread, Slot};
 use super::{Flows, GpuWork, TraceBuilder, micros, nanos};
@@ -58,7 +59,7 @@ impl<'a> Launch<'a> {
         self.end();
     }
 
-    /// Starts many kernels with this single launch, as a captured graph does.
+    /// Starts many kernels with this single launch, like the launch of a captured graph.
     pub fn graph(mut self, body: impl FnOnce(&mut Graph<'_, 'a>)) {
         body(&mut Graph { launch: &mut self });
         self.end();

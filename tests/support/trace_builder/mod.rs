@@ -1,5 +1,5 @@
-//! Writes the JSON text of a Kineto trace from nested closures. The nesting of the code in a test therefore shows the
-//! nesting of the trace.
+//! Writes the JSON text of a Kineto trace from nested closures. The nesting of the closures in a test equals the
+//! nesting of the calls in the trace.
 //!
 //! ```ignore
 //! let json = TraceBuilder::cuda()
@@ -10,8 +10,8 @@
 //!     })
 //!     .json();
 //! ```
-//! Each call takes a fixed host time. Each kernel starts as soon as it has been launched and its stream is free.
-//! Identical closures therefore produce identical bytes.
+//! Each call takes a fixed host time. Each kernel starts as soon as it has been launched and its stream is free. Times
+//! do not depend on anything else, so identical closures produce identical bytes.
 
 mod host_thread;
 mod launch;
@@ -25,7 +25,7 @@ pub use platform::Platform;
 
 use serde_json::{Map, Value, json};
 
-/// The time at which the clocks of all threads start, in ns after the trace's base time.
+/// The time at which the clock of each thread starts, in ns after the trace's base time.
 const START: i64 = 1_000_000;
 
 /// A trace under construction.
@@ -51,7 +51,7 @@ struct ThreadClock {
     open_ops: Vec<i64>,
     /// `Python id` of each open frame, outermost first.
     open_frames: Vec<i64>,
-    /// The stream that launches currently use.
+    /// The stream that the thread's launches currently use.
     stream: i64,
 }
 
@@ -129,7 +129,7 @@ impl TraceBuilder {
         self
     }
 
-    /// Adds a kernel whose launch is not in the trace, because the kernel was launched before the trace began.
+    /// Adds a kernel whose launch is not in the trace, as if the kernel had been launched before the trace began.
     #[must_use]
     pub fn unlinked_kernel(mut self, name: &str, micros: f64) -> Self {
         let stream = self.platform.default_stream();
@@ -153,8 +153,8 @@ impl TraceBuilder {
         self
     }
 
-    /// The whole trace as JSON text, with one event per line. Events are written in the order in which they begin, so
-    /// a host call precedes the calls below it. Thread names come last.
+    /// The whole trace as JSON text, with one event per line. Events are written in the order in which they were added,
+    /// so a host call precedes the calls below it. Thread names come last.
     pub fn json(mut self) -> String {
         self.name_threads();
         let fields = self.header.iter().map(|(key, value)| format!("{}: {value},\n", json!(key)));

@@ -51,7 +51,7 @@ impl Op {
         self.arg("Sequence number", json!(sequence)).arg("Fwd thread id", json!(1))
     }
 
-    /// Sets an argument for which this type has no other method.
+    /// Sets any argument by its key; use this method for arguments that no other method sets.
     #[must_use]
     pub fn arg(mut self, key: &str, value: Value) -> Self {
         self.args.insert(key.to_owned(), value);

@@ -12,7 +12,7 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// The API through which ATen launches its own kernels.
+    /// The API with which ATen launches its own kernels.
     pub fn launch_api(self) -> &'static str {
         match self {
             Platform::Cuda => "cudaLaunchKernel",
@@ -44,7 +44,7 @@ impl Platform {
         }
     }
 
-    /// The argument that contains a runtime function's number.
+    /// The name of the argument that contains the number of a runtime function.
     pub fn function_key(self) -> &'static str {
         match self {
             Platform::Cuda => "cbid",
@@ -52,7 +52,8 @@ impl Platform {
         }
     }
 
-    /// The category of a launch API. Functions of the CUDA driver have a separate category.
+    /// The category of a call to the given API. The functions of the CUDA driver have a category of
+    /// their own.
     pub fn category_of(self, api: &str) -> &'static str {
         if api.starts_with("cuda") || api.starts_with("hip") {
             "cuda_runtime"
@@ -61,7 +62,7 @@ impl Platform {
         }
     }
 
-    /// The program's process id, and the tid of its main thread.
+    /// The id of the program's process, which is also the tid of its main thread.
     pub fn pid(self) -> i64 {
         match self {
             Platform::Cuda => 5617,

@@ -1,13 +1,13 @@
-//! Formats each side's time as a sum of terms that is exact to the nanosecond. The terms of a side are written on one
-//! line or, if that line would be too wide, on separate lines.
+//! Formats the time of each side as a sum: matched + unmatched + launch not in trace = total. The sum is exact to the
+//! nanosecond. Each side is one line of terms or, if the lines would be too wide, one column.
 
 use super::super::columns::pad;
 use tracetree::report::Width;
 
-/// Labels of the terms that add up to a side's time, and the label of the total.
+/// Labels of the three terms that add up to the time of a side, followed by the label of the total.
 const PARTS: [&str; 4] = ["matched", "unmatched", "launch not in trace", "total"];
 
-/// The title above the two sums, and the name and the formatted terms of each side.
+/// The sums of both sides: a title, and for each side its name, its three formatted terms and its total.
 pub(super) struct Account {
     pub(super) title: String,
     pub(super) sides: [(String, [String; 4]); 2],

@@ -1,7 +1,7 @@
 //! Formats the result of a comparison as text for a terminal of a given width.
 //!
-//! The screen shows the two inputs, a one-sentence result, and each side's time as a sum that can be checked by eye.
-//! The largest differences follow; a replaced op is listed with the op that replaced it.
+//! The detailed text shows the two inputs, the result in one sentence, and the time of each side as a sum of terms. The
+//! largest differences follow, in which a replaced op is listed together with the op that replaced it.
 
 mod account;
 mod screen;
@@ -26,19 +26,20 @@ use tracetree::{PerSide, Side};
 
 /// Maximum length of a side's name in a column, in characters.
 const SIDE_NAME: usize = 16;
-/// Terminal width in columns below which `SHORT_SIDE_NAME` is used.
+/// On terminals with fewer columns than this, side names are shortened to `SHORT_SIDE_NAME` characters.
 const NARROW: usize = 80;
 const SHORT_SIDE_NAME: usize = 10;
 /// Maximum number of contributing ops to show per difference.
 const PARTS: usize = 2;
-/// On terminals of at least this width, the evidence for a cause takes one line, aligned with the call site.
+/// On terminals with at least this many columns, the evidence for a cause takes one line, which is aligned with the
+/// call site above it.
 const WIDE: usize = 100;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const PLAIN: Style = Style::new();
 
-/// Writes the result in at most 24 lines, for a screen of 100 columns.
+/// Writes a short form of the result, which fits into 24 lines on a screen of 100 columns.
 pub(super) fn answer(report: &Report, width: Width, out: &mut dyn Write) -> io::Result<()> {
     screen::write(report.narrative(), screen::Extent::Screen, width, out)
 }
@@ -193,7 +194,7 @@ impl Screen<'_> {
         self.names.iter().map(|name| name.chars().count()).max().unwrap_or_default()
     }
 
-    /// Writes each side's time as a sum of terms that is exact to the nanosecond.
+    /// Writes the time of each side as a sum of terms. The sum is exact to the nanosecond.
     fn account(&mut self) -> io::Result<()> {
         let totals = self.analysis.account().totals;
         let title = if self.is_gpu_time() { "GPU time" } else { "host self time of ops" };
@@ -257,7 +258,8 @@ impl Screen<'_> {
         }
     }
 
-    /// Writes the lowest common node of a difference. Then writes the ops at which the traces diverge below this node.
+    /// Writes the name of the lowest common node of a difference, and then the ops below this node at which the traces
+    /// diverge.
     fn what_it_became(&mut self, group: &LargeDifference) -> io::Result<()> {
         let columns = self.width.columns();
         let mut texts = Vec::new();
@@ -305,7 +307,7 @@ fn input(summary: &Summary, side: Side) -> &SideSummary {
     }
 }
 
-/// The terms that add up to a side's time, and the total.
+/// The three terms that add up to the time of a side, followed by the total.
 fn parts(totals: &Totals) -> [Nanos; 4] {
     [totals.paired, totals.one_sided, totals.unlinked, totals.time]
 }

@@ -8,7 +8,7 @@ use tracetree::report::{Layer, Line, Narrative};
 /// Maximum number of lines on the screen.
 const LINES: usize = 24;
 
-/// How much of the narrative is written.
+/// How much of a result is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
     /// As much as fits on one screen.
@@ -17,18 +17,18 @@ pub(super) enum Extent {
     Whole,
 }
 
-/// Limits on how much is written for each layer of the narrative.
+/// Limits on how much is written in each section of the result.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     /// Maximum number of changes to show.
     changes: usize,
     /// Maximum number of lines below each change.
     details: usize,
-    /// Maximum number of entries to show in each of the other layers.
+    /// Maximum number of entries in each section other than the changes to the program.
     others: usize,
 }
 
-/// The limits to try in order, from the most detailed screen to the shortest.
+/// The limits, from the most detailed form to the shortest. The first form that fits on the screen is used.
 const SHORTER: [Limits; 6] = [
     Limits { changes: 6, details: 3, others: 5 },
     Limits { changes: 6, details: 2, others: 4 },
@@ -67,7 +67,7 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
     page.text("", &format!("{names}: {}", narrative.inputs), 0);
     page.text("bold", &narrative.headline, 0);
     page.text("dim", &narrative.confidence, 2);
-    // The leading change is not printed here, because it is the first line of the narrative's first layer.
+    // The leading change is not printed here, because it is printed below as the first entry of the first section.
     page.text("", narrative.state.as_deref().unwrap_or_default(), 2);
     page.text("dim", &narrative.split, 2);
     let runs = if limits.details == usize::MAX { narrative.runs.as_slice() } else { &[] };
@@ -116,7 +116,7 @@ struct Page {
 }
 
 impl Page {
-    /// Adds wrapped lines; all lines after the first are indented by two more columns.
+    /// Adds a text and wraps it. All lines after the first are indented by at least two columns.
     fn text(&mut self, style: &str, text: &str, indent: usize) {
         self.hanging(style, &" ".repeat(indent), text);
     }
@@ -136,8 +136,8 @@ impl Page {
         }
     }
 
-    /// Adds an action. A command that takes several lines can be copied into a shell: every line except the last ends
-    /// with a backslash, and no word is shortened.
+    /// Adds an action. If its command takes several lines, every line except the last ends with a backslash and no word
+    /// is shortened, so that the command can be pasted into a shell.
     fn action(&mut self, start: &str, text: &str, command: &str) {
         if command.is_empty() {
             return self.hanging("", start, text);
@@ -188,7 +188,7 @@ impl Page {
         if details == 0 || detail.is_empty() {
             return;
         }
-        // The short form shows only the start of the details, even in a pipe.
+        // If only some of the details are shown, their lines are shortened even if the output goes to a pipe.
         let width = match details {
             usize::MAX => self.width,
             _ => Width::Screen(self.width.columns()),

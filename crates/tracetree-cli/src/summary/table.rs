@@ -8,7 +8,7 @@ use tracetree::report::Width;
 use tracetree::report::{LargeDifference, Unit, one_line, times};
 
 const TITLE: &str = "largest differences";
-/// Minimum line width at which the kernel count columns are shown.
+/// The column with the numbers of kernels is shown only if lines are at least this wide.
 const WITH_KERNELS: usize = 96;
 /// Minimum width of the name column. If less width is available, names are written above their figures.
 const LEAST_NAME: usize = 24;
@@ -21,11 +21,12 @@ pub(super) struct Columns {
     width: Width,
     times: [String; 2],
     calls: usize,
-    /// Width of the GPU event counts; `None` on a narrow terminal or without GPU events.
+    /// Width of the column with the numbers of GPU events; `None` if the terminal is too narrow for this column, or if
+    /// there are no GPU events.
     events: Option<usize>,
     time: [usize; 2],
     has_ratio: bool,
-    /// Width of the name column; `None` if all names go above their figures.
+    /// Width of the name column; `None` if all names are written above their figures.
     room: Option<usize>,
 }
 

@@ -17,7 +17,7 @@ use tracetree::trace::Nanos;
 /// Minimum size of a cause on a rank, as a share of a step's wall time. Smaller causes are ignored.
 const NOTABLE_CAUSE: f64 = 0.005;
 
-/// Minimum share of the ranks that counts as nearly all ranks.
+/// A change or cause on at least this share of the ranks counts as occurring on nearly all ranks.
 const NEARLY_ALL: f64 = 0.9;
 
 /// The properties that identify the same change or cause on several ranks. For changes: kind, sentence and
@@ -100,8 +100,8 @@ fn cause_row(
     }
 }
 
-/// The ranks that share a change or cause, and the index in `found` of the largest difference. `found` may contain
-/// several differences of one rank.
+/// Summarizes the differences in `found`, which are pairs of a rank and a time. Returns the ranks that share them, and
+/// the index in `found` of the largest difference. A rank may occur several times.
 fn shared(found: &[(usize, Nanos)], whole: &[&Compared<'_>], roles: &[Role]) -> (Shared, usize) {
     let members: BTreeSet<usize> = found.iter().map(|&(at, _)| at).collect();
     let differences: Vec<f64> = found.iter().map(|(_, time)| time.as_micros()).collect();

@@ -8,8 +8,8 @@
 //!                       └─ failures ─────────────▶ pairs
 //!                                    all of it ──▶ findings
 //! ```
-//! Pairs are processed in the order of the plan, and file times are ignored. Therefore, the same shards always produce
-//! the same output, regardless of the order in which the shards were written.
+//! Pairs are processed in the order of the plan, and the modification times of the shards are ignored. The same shards
+//! therefore always produce the same output, regardless of the order in which they were written.
 
 mod causes;
 mod parts;
@@ -53,8 +53,12 @@ pub fn read_lost(path: &Path) -> Result<Lost> {
     let text =
         std::fs::read(path).map_err(|error| Error::io(path, "read the lost pairs", error))?;
     serde_json::from_slice(&text).map_err(|error| {
-        Error::new(ErrorKind::Malformed, path, format!("the file does not list lost pairs as a JSON object: {error}"))
-            .remedy("write {\"KEY\": [\"CODE\", \"MESSAGE\"]}")
+        Error::new(
+            ErrorKind::Malformed,
+            path,
+            format!("the file does not list lost pairs as a JSON object: {error}"),
+        )
+        .remedy("write {\"KEY\": [\"CODE\", \"MESSAGE\"]}")
     })
 }
 
@@ -78,9 +82,9 @@ impl Compared<'_> {
 impl Fleet {
     /// Combines the shards in `folder`. A pair without a shard counts as failed. Its code and message come from its
     /// entry in `lost`; without an entry, the code is `NO_SHARD`. A pair whose shard cannot be read counts as failed
-    /// with the code `SHARD_UNREADABLE`. A pair with an entry `SHARD_NOT_VISIBLE` in `lost` was compared, so its shard
-    /// is read even if the folder's listing lacks it. The entry counts only if there is no shard. Temporary files of
-    /// killed workers are removed.
+    /// with the code `SHARD_UNREADABLE`. If the entry is `SHARD_NOT_VISIBLE`, the pair was compared, so its shard is
+    /// read even if the folder's listing lacks the shard. The entry is used only if the shard does not exist. Temporary
+    /// files of killed workers are removed.
     ///
     /// # Errors
     /// Fails if the shards cannot be listed, or if none of 256 consecutive shards can be read.
@@ -151,7 +155,7 @@ impl Counts {
     }
 }
 
-/// The shard of a pair. If the pair has no usable shard, returns a failed shard that says why.
+/// The shard of a pair. If the pair has no usable shard, returns a shard with the status *failed* and the reason.
 fn read(
     pair: &PlannedPair,
     folder: &Path,
@@ -242,7 +246,7 @@ fn names(ranks: &[&PlannedPair]) -> String {
     ranks.iter().map(|pair| pair.folder.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// A short string that names some of the ranks.
+/// A short string that names the ranks in `ranks`.
 fn short_names(ranks: &[&PlannedPair], all: &[&PlannedPair]) -> String {
     let numbers = |pairs: &[&PlannedPair]| -> BTreeSet<u64> {
         pairs.iter().filter_map(|pair| u64::try_from(pair.rank?).ok()).collect()

@@ -12,10 +12,11 @@ use tracetree::analysis::robust::median;
 use tracetree::order::Order as _;
 use tracetree::side::{PerSide, Side};
 
-/// Minimum distance of an outlier from the median, as a share of the median.
+/// Minimum difference between an outlier and the median of its role, as a share of the median.
 const NOTABLE: f64 = 0.05;
 
-/// Minimum distance of an outlier from the median of its role, as a share of the total work of one rank.
+/// Minimum difference between an outlier and the median of its role, as a share of the median total time of the ranks
+/// in the role.
 const NOTABLE_OF_ALL: f64 = 0.005;
 
 /// Identifies an op, category or layer: kind, name, and number of the layer.
@@ -38,7 +39,7 @@ pub(super) fn parts(whole: &[&Compared<'_>], roles: &[Role]) -> (Vec<PartRow>, V
             median(&role.members.iter().map(total).collect::<Vec<_>>())
         });
         for (key, found) in of_name {
-            // A rank that does no work in the op, category or layer has the time 0.
+            // If a rank does not run the op, category or layer, its time is 0.
             let mut times = PerSide::from_fn(|_| vec![0.0; role.members.len()]);
             for (place, part) in found {
                 for side in Side::BOTH {

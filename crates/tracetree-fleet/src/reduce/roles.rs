@@ -7,10 +7,10 @@ use crate::shard::PartKind;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Maximum number of ops listed after `runs` or `lacks`; further ops are only counted.
+/// Maximum number of ops to name after `runs` or `lacks`; for the remaining ops, only their number is given.
 const NAMED: usize = 3;
 
-/// The ranks that have the same outline.
+/// A role: the ranks that have the same outline.
 pub(super) struct Role {
     pub(super) hash: Arc<str>,
     /// Positions of the ranks among the pairs that were compared and are undamaged.
@@ -81,8 +81,8 @@ pub(super) fn short_list(whole: &[&Compared<'_>], members: &[usize]) -> String {
     short_names(&members.iter().map(|&at| all[at]).collect::<Vec<_>>(), &all)
 }
 
-/// The roles, ordered by their first rank. Roles are determined in the baseline, because the change does not affect the
-/// baseline.
+/// The roles, ordered by their first rank. Roles are based on the baseline traces, because a change to the program
+/// affects only the candidate traces.
 pub(super) fn roles(whole: &[&Compared<'_>]) -> Vec<Role> {
     let mut roles: Vec<Role> = Vec::new();
     let mut known: BTreeMap<&Arc<str>, usize> = BTreeMap::new();

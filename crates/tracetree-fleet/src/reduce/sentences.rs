@@ -13,12 +13,12 @@ const NEAR: f64 = 0.1;
 #[derive(PartialEq)]
 enum Piece<'t> {
     Text(&'t str),
-    /// A number that is a separate word: its value and its digits.
+    /// A number that is a word of its own: its value, and the text of the number.
     Number(f64, &'t str),
 }
 
-/// Merges sentences, each given with the number of ranks that it applies to. Returns each merged sentence, and the
-/// sentences that it replaces.
+/// Merges sentences. Each input is a sentence and the number of ranks that it applies to. Returns each merged sentence
+/// together with the sentences that it replaces.
 pub(super) fn merged<'t>(mut counts: Vec<(&'t str, usize)>) -> Vec<(String, Vec<&'t str>)> {
     // The sentence that applies to the most ranks comes first, so that the other sentences are compared with it. The
     // sort is stable, so sentences with equal numbers of ranks keep their order.
@@ -46,7 +46,8 @@ fn are_near(one: &[Piece<'_>], other: &[Piece<'_>]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(is_near)
 }
 
-/// The text that the sentences share, with the smallest and the largest number at each position.
+/// The text that the sentences share, in which each number is replaced by the range from its smallest to its largest
+/// value.
 fn text(group: &[&[Piece<'_>]]) -> String {
     let piece = |at: usize| match &group[0][at] {
         Piece::Text(text) => (*text).to_owned(),

@@ -9,8 +9,8 @@ use tracetree::analysis::robust::median;
 use tracetree::side::Side;
 use tracetree::trace::Nanos;
 
-/// A straggler has the shortest wait. The second shortest wait must be longer by at least this share of the median
-/// wait.
+/// The rank with the shortest wait counts as a straggler only if the second shortest wait is longer by at least this
+/// share of the median wait.
 const ALONE: f64 = 0.25;
 
 /// For each rank in a collective: the collective's number, the rank's index among all ranks, and the rank's wait. Empty
@@ -99,7 +99,8 @@ pub(super) fn groups(
     of_group.into_iter().map(row).collect()
 }
 
-/// Rejects a straggler if the second shortest wait is almost as short. In that case, both ranks waited for other ranks.
+/// Rejects a straggler if the second shortest wait is almost as short. In that case, no single rank delays all other
+/// ranks.
 fn alone(waits: &[f64], straggler: Option<usize>) -> Option<usize> {
     let at = straggler?;
     let others = waits.iter().enumerate().filter(|&(other, _)| other != at);

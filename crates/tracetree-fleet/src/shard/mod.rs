@@ -1,4 +1,5 @@
-//! Converts a compared pair to its shard: one Parquet file of a few kilobytes with everything that the reduction needs.
+//! Stores the results of a compared pair as a *shard*: one Parquet file of a few kilobytes that contains everything
+//! that `reduce` needs.
 //!
 //! A shard is a single file, so it is either complete or absent. The file contains one table with several kinds of
 //! rows:
@@ -41,7 +42,8 @@ pub(super) struct Shard {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Facts {
     pub(super) account: PerSide<Sum>,
-    /// Wall time of the window, excluding time spent on work that was launched before the window.
+    /// Busy and idle time of the window on each side, without the time of work that was launched before the window or
+    /// that is not selected.
     pub(super) wall: PerSide<Nanos>,
     /// Number of steps; at least 1.
     pub(super) steps: PerSide<u64>,
@@ -59,7 +61,7 @@ pub(super) struct Facts {
     pub(super) collectives: PerSide<Collectives>,
 }
 
-/// Total time, union of the time intervals, and number of events.
+/// Totals of the events on one side: the sum of their durations, the union of their time intervals, and their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Sum {
     pub(super) time: Nanos,
@@ -67,7 +69,7 @@ pub(super) struct Sum {
     pub(super) events: u64,
 }
 
-/// The kind of a part of the work: op, category or layer.
+/// What a [`Part`] covers: an op, a category or a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum PartKind {
     Op,

@@ -1,9 +1,10 @@
 //! Reads and writes a [`Recording`] as a baseline file, which is small enough for version control.
 //!
-//! A baseline file is JSON, compressed with gzip. The file contains the calls of the median run's steps, and the times,
-//! counts and evidence of all runs. The [stored calls](tracetree::tree::StoredTree) can be aligned with the calls of
-//! any trace. The file does not contain the names of machines, or the names and metadata of the traces. Paths of Python
-//! files are stored without installation folders.
+//! A baseline file is JSON, compressed with gzip. The file contains the calls in the steps of the median run. For all
+//! runs, it contains the times, the counts and the evidence (how many events were recorded and how many are missing).
+//! The [stored calls](tracetree::tree::StoredTree) can be aligned with the calls of any trace. The file contains
+//! neither the names of machines nor the names or metadata of the traces. Paths of Python files are stored without
+//! installation folders.
 
 mod steady;
 
@@ -36,7 +37,7 @@ const FORMAT: &str = "tracetree baseline";
 /// Maximum size of an unpacked baseline, in bytes.
 const MOST: u64 = 256 << 20;
 
-/// The time of a Python frame without nested calls is stored only if the frame lasts at least this long.
+/// Within a step, the time of a Python frame that makes no calls is stored only if the frame lasts at least this long.
 const LONG: Nanos = Nanos(50_000);
 
 #[derive(Serialize, Deserialize)]
@@ -70,7 +71,8 @@ struct StoredRun {
     evidence: Evidence,
 }
 
-/// A count that is the same in every step, or the minimum, median and maximum over the steps.
+/// How often something occurs in a step: one number if all steps agree, otherwise the minimum, median and maximum over
+/// the steps.
 #[derive(Serialize, Deserialize, Clone, Copy)]
 #[serde(untagged)]
 enum Count {
@@ -97,8 +99,8 @@ impl From<Count> for Range {
     }
 }
 
-/// The fields of a call site: index of the enclosing call site + 1 (or 0), index of the call kind, name, phase,
-/// category, and each run's time per step in ns.
+/// A call site. The fields are: 1 + the index of the enclosing call site (0 if there is none), the index of the call
+/// kind, the name, the phase, the category, and the time per step of each run in ns.
 #[derive(Serialize, Deserialize)]
 struct StoredPlace(u32, u8, String, String, String, Vec<u64>);
 
@@ -237,13 +239,13 @@ fn stored_place(place: &TimedPlace) -> StoredPlace {
     )
 }
 
-/// The calls to store: the calls in all steps, or all calls if no steps were recorded. Steps that make the same calls
-/// as the representative step are stored with the representative step's times.
+/// The calls to store: the calls in all steps, or all calls if no steps were recorded. A step that makes the same calls
+/// as the representative step is stored with the times of the representative step.
 fn calls(tree: &Arc<CallTree>) -> StoredTree {
     let program = Program::of(tree.clone());
     let steps = program.steps();
-    // If the steps were detected from repetition, all calls are kept, because the detection depends on the number of
-    // calls.
+    // If the steps were detected from repeated calls, all calls are kept, because detecting the steps again requires
+    // all of them.
     let is_repeat = |span: &StepSpan| span.origin == StepOrigin::Repeat;
     let mut is_kept = vec![steps.is_empty() || steps.spans().iter().any(is_repeat); tree.len()];
     // In traces from 2021, each step is also recorded as an operator. This operator is kept.
@@ -257,8 +259,8 @@ fn calls(tree: &Arc<CallTree>) -> StoredTree {
         }
     }
     let times = Times::of(&program);
-    // Two kinds of frames are stored with their times: frames outside of steps, and the outermost frames in steps.
-    // These times determine which step a frame belongs to.
+    // Frames outside of steps and the outermost frames in steps are stored with their times, because these times
+    // determine which step a frame belongs to. The times of long frames that make no calls are stored as well.
     let step = |call: Option<CallId>| call.and_then(|call| steps.step(call));
     let is_timed = |call: CallId| {
         step(Some(call)).is_none()

@@ -1,7 +1,7 @@
-//! Assigns the times of the representative step to every step that makes the same calls.
+//! Assigns the times of the representative step (the step of median length) to every step that makes the same calls.
 //!
-//! Steps with the same calls and the same times compress well. The gate does not need the original times of the calls
-//! in a step, because the measured times of each run are stored separately.
+//! Steps with the same calls and the same times compress well. The gate does not need the original times of these
+//! calls, because a baseline stores the measured times of each run separately.
 
 use std::ops::Range;
 use tracetree::diff::plain_name;
@@ -37,12 +37,13 @@ impl Times {
     }
 }
 
-/// Consecutive steps. `is_like` marks each step that makes the same calls as the representative step.
+/// The steps of a run, none of which overlap. `is_like` marks each step that makes the same calls as the representative
+/// step.
 struct Steady<'p> {
     program: &'p Program,
     representative: usize,
     is_like: Vec<bool>,
-    /// The recorded start and the new start of each step.
+    /// For each step, its start as recorded, and its start on the new timeline.
     starts: Vec<(Nanos, Nanos)>,
     lengths: Vec<Nanos>,
 }
@@ -97,7 +98,7 @@ impl<'p> Steady<'p> {
         }
     }
 
-    /// Converts a recorded time to the new timeline, where each step has its new start and length.
+    /// Converts a recorded time to a time on the new timeline, on which steps have new starts and lengths.
     fn moved(&self, moment: Nanos) -> Nanos {
         let at = self.starts.partition_point(|(start, _)| *start <= moment);
         let Some(step) = at.checked_sub(1) else {

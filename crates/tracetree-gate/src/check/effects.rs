@@ -1,4 +1,5 @@
-//! Determines which rules a change violates, given the kind of change and the work of the changed calls on both sides.
+//! Determines which rules a change violates, based on the kind of change and on the work of the changed calls on both
+//! sides.
 
 use super::sites::ChangeSite;
 use super::work::Work;
@@ -41,8 +42,8 @@ impl Scale {
         if self.has_runtime { work.waits } else { work.reads }
     }
 
-    /// How much worse the candidate's calls are per step, for example how many kernels they add; 1 for a rule that does
-    /// not count anything.
+    /// By how much the candidate violates a rule: the number of kernels, waits and so on that it adds (or loses) per
+    /// step. 1 if the rule does not count anything.
     pub(super) fn worse(self, rule: StructureRule, work: &PerSide<Work>) -> f64 {
         let of = |count: fn(&Work) -> u64| self.difference(work.as_ref().map(count));
         match rule {
@@ -96,8 +97,8 @@ impl Scale {
             ChangeKind::Shapes => add(StructureRule::ShapeChange, true),
             ChangeKind::MemoryFormat => add(StructureRule::LayoutChange, true),
             ChangeKind::MathMode | ChangeKind::KernelSelection => {
-                // Call sites are checked separately: fewer kernels at one call do not compensate for more kernels at
-                // another.
+                // Each call site is checked separately, so that fewer kernels at one call site do not hide more kernels
+                // at another.
                 let is_split =
                     |site: &ChangeSite| self.is_more(site.work.as_ref().map(|work| work.kernels));
                 let is_more = sites.iter().any(is_split);
@@ -107,8 +108,8 @@ impl Scale {
                 add(StructureRule::NewKernel, is_new);
                 add(StructureRule::GoneKernel, !is_new && !is_more);
             }
-            // If a change in host reads or collectives already violates a rule, it is not also checked as a change in
-            // ops.
+            // A change in host reads or collectives that already violates one of the rules above is not also checked as
+            // a change in ops.
             ChangeKind::HostRead | ChangeKind::Collectives if !rules.is_empty() => {}
             ChangeKind::Compilation
             | ChangeKind::Graphs
@@ -142,7 +143,7 @@ impl Scale {
             && work.baseline.op_names == work.candidate.op_names
     }
 
-    /// Whether a change affects only host ops, while the GPU work is the same on both sides.
+    /// Whether a change affects only the ops on the host, so that the GPU work is the same on both sides.
     pub(super) fn has_same_work(self, effects: &[StructureRule], work: &PerSide<Work>) -> bool {
         let of_ops = [StructureRule::NewOp, StructureRule::GoneOp, StructureRule::LostFusion];
         let is_equal = |count: fn(&Work) -> u64| self.compare(work.as_ref().map(count)).is_eq();
@@ -154,7 +155,7 @@ impl Scale {
             && is_equal(|work| work.copies)
     }
 
-    /// Adds the rules that are violated if ops are called more often, less often, or in place of other ops.
+    /// Adds the rules that a change violates by calling ops more often, less often, or in place of other ops.
     fn add_ops(self, kind: ChangeKind, work: &PerSide<Work>, rules: &mut Vec<StructureRule>) {
         let ops = work.as_ref().map(|work| work.ops);
         let kernels = work.as_ref().map(|work| work.kernels);

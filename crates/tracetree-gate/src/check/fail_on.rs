@@ -1,7 +1,9 @@
-//! Checks a comparison against the limit of `diff --fail-on`: passed, exceeded, or inconclusive.
+//! Checks a comparison against the limit of `diff --fail-on`. There are three possible results: the limit is met, the
+//! limit is exceeded, or no decision is possible.
 //!
-//! The limit is checked in the same way as a hard time rule of a gate. If each side has a single run with several
-//! steps, the limit is treated as exceeded only if the steps also show a significant slowdown.
+//! The limit is checked in the same way as a hard time rule of a gate. If a side has a single run, but both sides have
+//! several steps, the limit counts as exceeded only if the steps also show a significant slowdown; otherwise the result
+//! is inconclusive.
 
 use super::outcome::{Outcome, measured_by};
 use super::shift::{Decision, Scale, Shift, chance};
@@ -101,15 +103,15 @@ impl FailOn {
         runs.into_iter().map(|means| self.of(analysis, means)).collect()
     }
 
-    /// Decides whether the difference exceeds the step-to-step noise. Used if each side has a single run.
+    /// Decides whether the difference exceeds the noise between steps. This test is used if a side has a single run,
+    /// because the noise between runs is then unknown.
     fn within_one_run(&self, analysis: &Analysis, mut evidence: Vec<String>) -> Decision {
         let [before, after] = Side::BOTH.map(|side| self.of_steps(analysis, side));
         let count = before.len();
         if count < 2 || after.len() < 2 {
             return Decision::Exceeds(evidence);
         }
-        // Kernel times vary far less than step times, so the spread of step times cannot be inferred from the spread
-        // of kernel times.
+        // The spread of kernel times is not used as a prior, because kernel times vary far less than step times.
         let judgement = scale(analysis, &Family::of(&[])).judge(&before, &after);
         let tested = format!("within one run ({count} steps{})", chance(judgement.p));
         match judgement.verdict {
@@ -131,7 +133,8 @@ impl FailOn {
         steps.filter_map(|means| self.of(analysis, means)).collect()
     }
 
-    /// The value of the measure in µs. Without GPU events, only the wall time is measured.
+    /// The value of the measure in µs; `None` if it was not measured. Without GPU events, only the wall time is
+    /// measured.
     fn of(&self, analysis: &Analysis, means: StepMeans) -> Option<f64> {
         let is_measured =
             self.measure == StepMeasure::Wall || analysis.measure() == Measure::GpuTime;
@@ -153,7 +156,8 @@ fn scale<'a>(analysis: &Analysis, family: &'a Family) -> Scale<'a> {
     Scale { family, resolution_us, thresholds: *analysis.thresholds() }
 }
 
-/// What was recorded on each side, summed over all runs: `785 GPU events in 5 steps, nothing lost`.
+/// Describes what all runs of each side recorded in total, such as `measured on each side: 785 GPU events in 5 steps,
+/// nothing lost`.
 fn evidence(analysis: &Analysis) -> String {
     let [one, two] = Side::BOTH.map(|side| {
         let runs = analysis.evidence(side);

@@ -1,4 +1,4 @@
-//! Finds the call sites that a scope selects in a recording, and the times and launches of these call sites.
+//! Finds the call sites in a recording that the scope of a rule selects, and computes their times and their launches.
 
 use crate::recording::{Places, Range, Recording, TimedPlace};
 use crate::rules::Scope;
@@ -19,7 +19,7 @@ pub(super) fn time(side: &Recording, scope: &Scope) -> Vec<f64> {
     sums
 }
 
-/// For each call site, whether the query selects this call site or an enclosing call site.
+/// For each call site, whether the query selects the call site itself or a call site that encloses it.
 fn within(places: &Places, query: Option<&Query>) -> Vec<bool> {
     let Some(query) = query else { return vec![true; places.list.len()] };
     let chains = places.chains();
@@ -35,7 +35,7 @@ fn within(places: &Places, query: Option<&Query>) -> Vec<bool> {
     known.into_iter().map(|(_, is_within)| is_within).collect()
 }
 
-/// Launches per step within a scope, in the median run.
+/// The number of launches per step within a scope, counted in the median run.
 pub(super) fn launches(side: &Recording, scope: &Scope) -> Range {
     let program = Program::of(side.tree.clone());
     let tree: &CallTree = program.tree();
@@ -58,7 +58,7 @@ pub(super) fn launches(side: &Recording, scope: &Scope) -> Range {
     Range::of(counts)
 }
 
-/// Why a scope matches nothing on either side; `None` if the scope matches something on at least one side.
+/// If the scope of a rule matches nothing on either side, a message that says why; otherwise `None`.
 pub(super) fn speaks_of_nothing(sides: [&Recording; 2], scope: &Scope) -> Option<String> {
     if let Some(query) = &scope.path
         && sides.iter().all(|side| query.find(&side.tree).is_empty())

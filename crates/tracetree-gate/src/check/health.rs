@@ -13,8 +13,8 @@ use tracetree::tree::CallKind;
 /// Maximum number of names in a note.
 const EXAMPLES: usize = 4;
 
-/// Maximum share of ops that are neither matched nor part of an explained change. Above this share, the sides are
-/// considered different programs.
+/// The two sides are considered different programs if more than this share of their ops is neither matched nor part of
+/// an explained change.
 const OTHER_PROGRAM: f64 = 0.5;
 
 /// The reasons why the sides cannot be compared, except for obstacles that the rules tolerate.
@@ -97,7 +97,8 @@ fn launches_graphs(side: &Recording) -> bool {
     side.counts.get("graph_launches").is_some_and(|launches| launches.most > 0)
 }
 
-/// Whether both sides launch graphs, but differ in how many of the launches have captures (all, some or none).
+/// Whether both sides launch graphs, but the two sides differ in whether all, some or none of these launches have
+/// captures.
 pub(super) fn has_other_captures(context: &Context<'_>) -> bool {
     let sides = [context.baseline, context.candidate];
     sides.iter().all(|side| launches_graphs(side))
@@ -132,7 +133,7 @@ fn graphs_note(baseline: &Recording, candidate: &Recording) -> Option<String> {
     }
 }
 
-/// A note that arguments could not be compared; `None` if both sides have shapes.
+/// A note that the arguments of ops could not be compared; `None` if shapes were recorded on both sides.
 pub(super) fn shapes_note(context: &Context<'_>) -> Option<String> {
     let has_shapes = [context.baseline, context.candidate].map(|side| side.setup.has_shapes);
     (has_shapes != [true, true]).then(|| {
@@ -146,8 +147,8 @@ pub(super) fn shapes_note(context: &Context<'_>) -> Option<String> {
 /// `None` if no calls are missing.
 pub(super) fn missing(context: &Context<'_>) -> Option<String> {
     let sides = [context.baseline, context.candidate];
-    // Only numbers of calls are compared. In traces with whole-microsecond times, the nesting of two short calls may
-    // be ambiguous, but their number is not.
+    // Only the numbers of calls are compared. If a trace records times in whole microseconds, it may be ambiguous which
+    // of two short calls contains the other, but not how many calls there are.
     let of = |counts: fn(&Recording) -> &BTreeMap<String, Range>| {
         let [one, two] = sides.map(counts);
         let mut names: Vec<String> = Vec::new();
@@ -171,7 +172,7 @@ pub(super) fn missing(context: &Context<'_>) -> Option<String> {
     })
 }
 
-/// Whether all steps of `one` have the same number of calls, and only some steps of `two` have fewer.
+/// Whether all steps of `one` have the same number of calls, and some steps of `two` have fewer calls, but not all.
 fn lacks(one: Range, two: Range) -> bool {
     !one.is_variable() && two.least < one.usual && two.most >= one.usual
 }

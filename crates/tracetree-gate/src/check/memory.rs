@@ -1,11 +1,11 @@
-//! Checks memory rules. A program makes the same allocations in each run, so no rule needs a significance test.
+//! Checks memory rules. Allocations do not vary from run to run, so memory rules need no significance test.
 
 use super::{Check, Context, Finding, State};
 use crate::recording::Recording;
 use crate::rules::{Limit, MemoryMeasure, MemoryRule, Severity};
 use tracetree::analysis::memory::bytes;
 
-/// One check per memory rule.
+/// Checks each memory rule that is not switched off, and adds a finding for each violated rule.
 pub(super) fn checks(context: &Context<'_>, findings: &mut Vec<Finding>) -> Vec<Check> {
     let rules = context.rules.memory.iter().filter(|rule| rule.severity != Severity::Off);
     let checked = rules.map(|rule| {

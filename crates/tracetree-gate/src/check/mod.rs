@@ -35,7 +35,7 @@ impl Gate {
         let remarks = [baseline, candidate].map(|side| side.remarks.iter().cloned());
         notes.extend(remarks.into_iter().flatten());
         let (mut findings, mut checks) = (Vec::new(), Vec::new());
-        // If the sides are not comparable, nothing is checked, because the results would be meaningless.
+        // If the sides cannot be compared, no rule is checked, because the results would be meaningless.
         if reasons.is_empty() {
             let diff = TraceDiff::new(baseline.tree.clone(), candidate.tree.clone());
             let analysis = Analysis::new(diff);
@@ -99,9 +99,9 @@ fn broken(severity: Severity) -> State {
 }
 
 impl Context<'_> {
-    /// Finds out whether an `allow` entry covers a violation, and whether this entry has expired. The violated rule has
-    /// one of the given names. `is_there` takes the index of an `allow` entry. It returns whether the path of this
-    /// entry covers the violation.
+    /// Finds out whether an `allow` entry covers the violation of a rule, and whether this entry has expired. `names`
+    /// are the names under which an entry may refer to the rule. `is_there` takes the index of an `allow` entry and
+    /// returns whether the path of this entry covers the violation.
     fn permission(&self, names: &[&str], is_there: impl Fn(usize) -> bool) -> Permission {
         let mut found = Permission::None;
         for (at, allow) in self.rules.allow.iter().enumerate() {
@@ -117,7 +117,7 @@ impl Context<'_> {
     }
 }
 
-/// Whether the rule file allows a violation.
+/// Whether an `allow` entry in the rule file allows a violation.
 enum Permission {
     None,
     Given(String),

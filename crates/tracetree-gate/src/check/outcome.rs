@@ -10,7 +10,8 @@ use tracetree::side::PerSide;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// No rule with severity `error` is violated, and every rule could be checked.
+    /// No rule with severity `error` is violated. Also, every rule could be checked, or the rule file lets an
+    /// inconclusive gate pass.
     Pass,
     /// A rule with severity `error` is violated.
     Fail,
@@ -48,7 +49,8 @@ impl Outcome {
     }
 }
 
-/// The state of a finding or of a rule: whether the rule is violated, and how the violation is treated.
+/// The state of a rule or of a finding: whether the rule is violated, and whether the violation is an error, a warning
+/// or allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -94,7 +96,7 @@ pub struct Finding {
     pub limit: String,
     /// The observations that support the finding.
     pub evidence: Vec<String>,
-    /// The call sites at which the finding occurs.
+    /// The call sites that the finding is about.
     pub sites: Vec<FindingSite>,
     /// The state of the finding: error, warning, allowed or undecided.
     pub state: State,
@@ -102,7 +104,7 @@ pub struct Finding {
     pub remark: String,
 }
 
-/// A call site at which a finding occurs.
+/// A call site that a finding is about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FindingSite {
     /// The modules and ops that enclose the call site.
@@ -111,7 +113,7 @@ pub struct FindingSite {
     pub what: String,
     /// Number of calls in all compared steps.
     pub calls: u64,
-    /// The Python source line that makes the call, if the trace has Python frames.
+    /// The user's Python function that makes the call, with its file and first line; `None` without Python frames.
     pub line: Option<Site>,
 }
 
@@ -124,7 +126,7 @@ pub struct Check {
     pub scope: String,
     /// The severity of a violation.
     pub severity: Severity,
-    /// The result of the rule: the worst state of its findings.
+    /// The state of the rule: the worst state of its findings.
     pub state: State,
     /// What was checked, or why the rule could not be checked.
     pub message: String,
@@ -158,16 +160,16 @@ pub(super) fn worst(one: Option<State>, two: State) -> Option<State> {
     order.into_iter().find(|state| *state == two || Some(*state) == one)
 }
 
-/// The difference between runs on the same side. If the two sides differ by less, the difference between the sides is
-/// noise.
+/// The noise floor of a measure: how much runs of the same side differ. A smaller difference between the two sides is
+/// treated as noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Floor {
     /// The measure, for example `gpu_time`.
     pub measure: String,
-    /// The largest difference between two runs on the same side, in µs. If both sides have several runs, this is the
-    /// larger value.
+    /// The largest difference between two runs on the same side, in µs. If both sides have several runs, the side with
+    /// the larger difference is used.
     pub micros: f64,
-    /// `micros` as a percentage of the median.
+    /// `micros` as a percentage of the median time of that side's runs.
     pub percent: f64,
 }
 
@@ -176,8 +178,8 @@ pub struct Floor {
 pub struct Gate {
     /// The overall result.
     pub outcome: Outcome,
-    /// First, one finding per change, sorted by descending cost; then the findings about counts; then those about
-    /// times.
+    /// The findings in this order: one finding per change, sorted by descending cost; findings about counts; findings
+    /// about times; findings about memory.
     pub findings: Vec<Finding>,
     /// The result of each rule; empty if the sides cannot be compared.
     pub checks: Vec<Check>,
@@ -185,9 +187,9 @@ pub struct Gate {
     pub reasons: Vec<String>,
     /// Additional notes for the reader.
     pub notes: Vec<String>,
-    /// Run-to-run noise by measure; empty if neither side has several runs.
+    /// The run-to-run noise of each measure; empty if neither side has several runs.
     pub floors: Vec<Floor>,
-    /// For each run on each side, the counts of recorded and missing events.
+    /// For each run of each side, how many events were recorded and how many are missing.
     pub evidence: PerSide<Vec<Evidence>>,
     /// Number of runs of the baseline, then of the candidate.
     pub runs: [u64; 2],

@@ -1,13 +1,13 @@
-//! Decides whether the shift between two sides exceeds a limit, and whether the runs show that the shift is more than
-//! noise.
+//! Decides whether the time shift between two sides exceeds a limit, and whether the shift is larger than the noise
+//! between runs.
 //!
 //! ```text
 //! shift = median of the candidate's runs − median of the baseline's
 //! exceeded if the shift is larger than the limit and larger than the floor (the largest difference between
 //! two runs of one side), and if the moderated test over the runs agrees
 //! ```
-//! If a side has only one run, run-to-run noise is unknown. If the noise is unknown, a shift that exceeds the limit is
-//! inconclusive, unless the limit is hard.
+//! If a side has only one run, the run-to-run noise is unknown. A shift that exceeds the limit is then inconclusive, or
+//! a violation if the limit is hard.
 
 use tracetree::analysis::robust::{lower_median as median, range as spread};
 use tracetree::analysis::verdict::{Family, Judgement, Question, Thresholds, Verdict, Work};
@@ -24,13 +24,14 @@ pub(super) struct Shift<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale<'a> {
     pub(super) family: &'a Family,
-    /// The clock resolution in µs; 0 if all times are finer than a microsecond.
+    /// The resolution of the recorded times in µs; 0 if times are recorded more finely than in whole microseconds.
     pub(super) resolution_us: f64,
     pub(super) thresholds: Thresholds,
 }
 
 impl Scale<'_> {
-    /// Tests a single planned hypothesis, so the p-value is not corrected for multiple comparisons.
+    /// Tests whether the two sides differ. Only this hypothesis is tested, so the p-value is not corrected for multiple
+    /// comparisons.
     pub(super) fn judge(self, before: &[f64], after: &[f64]) -> Judgement {
         let question = Question {
             samples: PerSide::new(before.to_vec(), after.to_vec()),
@@ -66,7 +67,7 @@ impl Shift<'_> {
         after - before
     }
 
-    /// Both medians and their relative difference, formatted for people.
+    /// Formats both medians and their relative difference for people.
     pub(super) fn words(self) -> String {
         let (before, after) = self.medians();
         if before > 0.0 {

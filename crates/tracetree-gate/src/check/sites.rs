@@ -17,7 +17,8 @@ use tracetree::tree::{CallId, CallKind, ModuleName};
 /// Maximum number of ops named in the description of a call site.
 const NAMED: usize = 4;
 
-/// The property of op arguments (type, shape or strides) that a kind of change affects.
+/// The property of op arguments (type, shape or strides) that a change of this kind affects; `None` for all other
+/// kinds.
 pub(super) fn argument(kind: ChangeKind) -> Option<Argument> {
     let of_kinds = [
         (ChangeKind::Precision, Argument::Type),
@@ -27,13 +28,13 @@ pub(super) fn argument(kind: ChangeKind) -> Option<Argument> {
     of_kinds.into_iter().find_map(|(known, argument)| (known == kind).then_some(argument))
 }
 
-/// A call site that a change affects, with all calls made there in the compared steps.
+/// A call site that a change affects, with all calls that this call site makes in the compared steps.
 #[derive(Debug, Clone)]
 pub(super) struct ChangeSite {
     pub(super) place: Place,
     /// A short description of what changed at the call site.
     pub(super) what: String,
-    /// The line of the user's Python code that makes the calls.
+    /// The function in the user's Python code that makes the calls.
     pub(super) site: Option<Site>,
     pub(super) category: String,
     pub(super) calls: PerSide<Vec<CallId>>,
@@ -84,8 +85,8 @@ impl<'a> Finder<'a> {
                 }
             }
         }
-        // If any call site does work, call sites without work are dropped: they are Python code that only encloses
-        // the changed ops.
+        // Call sites that do no work are dropped, unless no call site does any work. Such call sites are Python code
+        // that merely encloses the changed ops.
         let is_working =
             |site: &ChangeSite| Side::BOTH.into_iter().any(|side| !site.work[side].is_empty());
         if list.iter().any(is_working) {
@@ -125,8 +126,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// A node's call in the candidate or, if the node has no call in the candidate, its call in the baseline. The
-    /// candidate comes first, because it is the user's current code.
+    /// A node's call in the candidate or, if there is none, in the baseline. The candidate is preferred, because it is
+    /// the user's current code.
     fn either(&self, node: MergedId) -> (Side, CallId) {
         let node = self.analysis.diff().merged().node(node);
         let call = |side: Side| node.call(side).map(|call| (side, call));
@@ -146,7 +147,7 @@ impl<'a> Finder<'a> {
         Place { path, phase }
     }
 
-    /// The line of the user's Python code that calls a node.
+    /// The function in the user's Python code that makes the call of a node.
     fn line(&self, node: MergedId) -> Option<Site> {
         let (side, call) = self.either(node);
         let tree = self.analysis.tree(side);
@@ -203,7 +204,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// How the arguments or the kernels of a matched op changed.
+    /// Describes how the arguments or the kernels of a matched op changed; `None` if they are equal.
     fn details(&self, kind: ChangeKind, (a, b): (CallId, CallId)) -> Option<String> {
         let sides = [(Side::Baseline, a), (Side::Candidate, b)];
         let of_arguments = argument(kind).map(|which| {
@@ -237,7 +238,7 @@ impl<'a> Finder<'a> {
         PerSide::from_fn(|side| query.find(self.analysis.tree(side)))
     }
 
-    /// Whether a call site is one of the selected calls, encloses a selected call, or is below a selected call.
+    /// Whether one of a call site's calls is a selected call, encloses a selected call, or is nested in one.
     pub(super) fn is_at(&self, site: &ChangeSite, selected: &PerSide<Vec<CallId>>) -> bool {
         Side::BOTH.into_iter().any(|side| {
             let (tree, found) = (self.analysis.tree(side), &selected[side]);

@@ -1,5 +1,5 @@
-//! Applies the structural rules to the changes between two programs, and returns one finding per change and one check
-//! per rule.
+//! Checks the changes between two programs against the structural rules. Returns one finding for each change that
+//! violates a rule, and one check for each rule.
 
 use super::effects::Scale;
 use super::find::speaks_of_nothing;
@@ -23,11 +23,11 @@ pub(super) fn checks(context: &Context<'_>, analysis: &Analysis) -> (Vec<Finding
     let mut checks: Vec<Check> = judge.rules.iter().map(|rule| empty(context, rule)).collect();
     let mut findings = Vec::new();
     let mut explained: PerSide<Work> = PerSide::default();
-    // Changes in recording options are skipped, because they say nothing about the program and because a baseline file
-    // stores only some of the options.
+    // Changes of the recording options are skipped: they say nothing about the program, and a baseline file stores only
+    // some of the options.
     let list = analysis.changes().list().iter();
-    // Changes in memory use are skipped, because memory has its own rules and because baselines do not store the
-    // allocator's state.
+    // Changes in memory use are skipped: memory has its own rules, and baselines do not store the state of the
+    // allocator.
     let is_of_memory =
         |change: &&Change| change.kind == ChangeKind::Allocator && change.nodes.is_empty();
     let is_of_program = |change: &&Change| change.kind != ChangeKind::Recording;
@@ -91,8 +91,8 @@ fn empty(context: &Context<'_>, rule: &Rule) -> Check {
                     .to_owned(),
             )
         }
-        // If neither side has shapes, the rules about shapes are reported as inconclusive only if the user configured
-        // them.
+        // If shapes were not recorded on either side, a rule about shapes is inconclusive if the user configured the
+        // rule; otherwise it passes.
         _ if is_of_arguments
             && !sides.iter().all(|side| side.setup.has_shapes)
             && (is_asked || has_some_shapes) =>
@@ -115,8 +115,8 @@ fn empty(context: &Context<'_>, rule: &Rule) -> Check {
     }
 }
 
-/// The index of the rule that covers a call site, and the kind of structural rule that the change violates at this call
-/// site.
+/// A violation at a call site: the index of the rule that covers the call site, and the effect of the change that
+/// violates the rule.
 type Violation = (usize, StructureRule);
 
 pub(super) struct Judge<'a> {
@@ -125,9 +125,9 @@ pub(super) struct Judge<'a> {
     finder: Finder<'a>,
     pub(super) scale: Scale,
     rules: Vec<Rule>,
-    /// For each rule, the calls that the rule's path selects.
+    /// For each rule, the calls that the path of the rule selects; `None` if the rule has no path.
     of_rules: Vec<Option<PerSide<Vec<CallId>>>>,
-    /// For each `allow` entry, the calls that the entry's path selects.
+    /// For each `allow` entry, the calls that the path of the entry selects; `None` if the entry has no path.
     of_allow: Vec<Option<PerSide<Vec<CallId>>>>,
 }
 
@@ -165,7 +165,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The last rule with the given name that covers a call site.
+    /// The index of the last rule of the given kind that covers a call site.
     fn covering(&self, rule: StructureRule, site: Option<&ChangeSite>) -> Option<usize> {
         self.rules.iter().enumerate().rposition(|(at, known)| {
             known.rule == rule
@@ -183,7 +183,8 @@ impl<'a> Judge<'a> {
             && self.of_rules[at].as_ref().is_none_or(|found| self.finder.is_at(site, found))
     }
 
-    /// Adds a finding for a change. If each violated rule is switched off or allows the change, no finding is added.
+    /// Adds a finding for a change, unless every rule that the change violates is switched off or tolerates an increase
+    /// of this size.
     fn add(
         &self,
         change: &Change,
@@ -202,8 +203,8 @@ impl<'a> Judge<'a> {
             if all.is_empty() { vec![None] } else { all.iter().map(Some).collect() };
         let mut of_rules: BTreeMap<Violation, Vec<usize>> = BTreeMap::new();
         for (number, site) in sites.iter().enumerate() {
-            // A configured rule for a kind of change takes precedence, because it is more specific than the rules for
-            // the effects of a change.
+            // A rule that the user configured for this kind of change takes precedence over rules about effects,
+            // because it is more specific.
             let kind = Some(StructureRule::Kind(change.kind));
             let kind = kind.filter(|kind| !StructureRule::ALL.contains(kind));
             let of_kind = kind.and_then(|kind| self.covering(kind, *site));
@@ -270,7 +271,7 @@ impl<'a> Judge<'a> {
         });
     }
 
-    /// The baseline value that an allowed percentage refers to.
+    /// The baseline value that a percentage in a rule applies to, such as the number of kernels per step.
     fn before<'s>(
         &self,
         effect: StructureRule,
@@ -310,8 +311,8 @@ impl<'a> Judge<'a> {
             .then(|| format!("in {with} of {all} steps, so the change varies within a run"))
     }
 
-    /// A remark that the arguments of the changed ops also vary between steps on the same side; `None` if the arguments
-    /// of at least one changed op do not vary.
+    /// A remark that the arguments of all changed ops also vary between steps of the same side; `None` if the arguments
+    /// of at least one of these ops do not vary.
     fn varies(&self, kind: ChangeKind, sites: &[ChangeSite]) -> Option<String> {
         argument(kind)?;
         let mut names = Side::BOTH.into_iter().flat_map(|side| {
@@ -330,8 +331,8 @@ impl<'a> Judge<'a> {
             return None;
         }
         let sides = [self.context.baseline, self.context.candidate];
-        // In traces with whole-microsecond times, the nesting of two short calls may be ambiguous, so only the
-        // numbers of calls per step are compared.
+        // If a trace records times in whole microseconds, it may be ambiguous which of two short calls contains the
+        // other, so only the numbers of calls per step are compared.
         let is_coarse = sides.iter().any(|side| side.runs.iter().any(|run| run.evidence.is_coarse));
         let mut names = work.baseline.op_names.union(&work.candidate.op_names);
         let is_as_often = |name: &String| {
@@ -342,7 +343,7 @@ impl<'a> Judge<'a> {
         (is_equal || is_coarse && names.all(is_as_often)).then(|| REARRANGED.to_owned())
     }
 
-    /// The effect that this change alone has on the baseline's step time, determined by replay; `None` if the runs
+    /// How much this change alone would change the step time of the baseline, estimated by replay; `None` if the runs
     /// cannot be replayed.
     fn effect(&self, change: &Change) -> Option<String> {
         let mut changes = self.analysis.changes().list().iter();

@@ -1,4 +1,4 @@
-//! Checks time rules and budgets, treating each run as one measurement.
+//! Checks time rules and budgets. Each run counts as one measurement.
 
 use super::find::{speaks_of_nothing, time};
 use super::health;
@@ -49,7 +49,7 @@ fn resolution(context: &Context<'_>) -> f64 {
     if runs.any(|run| run.evidence.is_coarse) { 1.0 } else { 0.0 }
 }
 
-/// How much the times of all call sites vary from run to run. This spread serves as a prior for the individual tests.
+/// How much the times of all call sites vary from run to run. Each test of a single time uses this spread as a prior.
 fn family(context: &Context<'_>) -> Family {
     let (one, two) = (times_by_place(context.baseline), times_by_place(context.candidate));
     let questions: Vec<Question> = one
@@ -98,7 +98,8 @@ fn check(context: &Context<'_>, family: &Family, rule: &TimeRule) -> Option<Chec
         return unknown(check, message);
     }
     if rule.scope.category.is_some() && health::has_other_captures(context) {
-        // The category of a kernel depends on the kernel's op if the op is known, and otherwise on the kernel's name.
+        // The category of a kernel is derived from its op or, if the op is unknown, from its name. So the same kernel
+        // may have different categories on the two sides.
         let message = "the sides differ in which graph launches have captures, so categories of work cannot be \
                        compared. Record captures for both sides or for neither";
         return unknown(check, message.to_owned());
@@ -213,7 +214,7 @@ impl Budget {
     }
 }
 
-/// Run-to-run noise for each whole-step measure.
+/// The run-to-run noise of each time measure for whole steps.
 pub(super) fn floors(baseline: &Recording, candidate: &Recording) -> Vec<Floor> {
     let mut floors = Vec::new();
     for measure in TimeMeasure::ALL {

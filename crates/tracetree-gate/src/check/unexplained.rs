@@ -1,4 +1,4 @@
-//! Finds per-step counts, such as launches, that increase by more than the changes explain.
+//! Finds counts per step (such as launches) that increase by more than the reported changes explain.
 
 use super::find::launches;
 use super::structure::{Judge, rounded};
@@ -8,8 +8,8 @@ use crate::recording::{Range, Recording};
 use crate::rules::{Limit, Rule, Scope, StructureRule};
 use tracetree::side::PerSide;
 
-/// Tolerance for the comparison of per-step counts. A tolerance is needed because a change that occurs only in some
-/// steps may explain less than one call per step.
+/// An increase of at most this many calls per step counts as explained. The tolerance is needed because a change that
+/// occurs only in some steps may explain less than one call per step.
 const HALF: f64 = 0.5;
 
 /// The name of a count, and the function that reads the count.
@@ -17,8 +17,8 @@ type Count = (&'static str, fn(&Work) -> u64);
 
 impl Judge<'_> {
     /// Returns a finding if a count increases by more than a rule allows. For rules about lost work, a decrease is
-    /// checked instead of an increase. If the rule sets no allowed amount, the limit is the amount that the changes
-    /// explain. If the user configured `launches_per_step` without an amount, the limit is 0.
+    /// checked instead of an increase. If the rule allows no particular amount, the limit is the amount that the
+    /// changes explain. If the user configured `launches_per_step` without an amount, any increase is a finding.
     pub(super) fn unexplained(
         &self,
         rule: &Rule,

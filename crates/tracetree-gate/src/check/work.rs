@@ -10,8 +10,8 @@ use tracetree::tree::{AUTOGRAD_PREFIX, CallId, CallKind};
 /// Ops that make the host wait because they read a value from the GPU.
 const READS: [&str; 3] = ["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"];
 
-/// Name of the op that encloses a compiled region. More compiled regions than before mean that the compiler broke the
-/// graph more often.
+/// Name of the op that encloses a compiled region. More compiled regions in the candidate than in the baseline mean
+/// that the compiler broke the graph more often.
 const REGION: &str = "Torch-Compiled Region";
 
 /// Counts of the work that a set of calls does in all compared steps.
@@ -26,8 +26,8 @@ pub(super) struct Work {
     pub(super) launches: u64,
     pub(super) graph_launches: u64,
     pub(super) waits: u64,
-    /// Number of ops that read the value of a tensor. Ops that read a value are counted as waits if the trace records
-    /// no calls into the GPU runtime.
+    /// Number of ops that read the value of a tensor. If no calls into the GPU runtime were recorded, these ops are
+    /// counted as waits.
     pub(super) reads: u64,
     pub(super) kernels: u64,
     pub(super) kernel_names: BTreeSet<String>,
@@ -38,8 +38,8 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Adds the work of a call and of the calls below that call. If the call is unmatched, matched calls below it are
-    /// skipped, because they have counterparts in the other trace.
+    /// Adds the work of a call and of the calls below that call. If the call is unmatched, its matched descendants are
+    /// skipped, because they are not part of what was added or removed.
     pub(super) fn add(&mut self, diff: &TraceDiff, side: Side, root: CallId) {
         let tree = diff.tree(side);
         let is_matched =
@@ -101,7 +101,7 @@ impl Work {
         self.kernel_names.insert(diff.plain_name(side, call).to_owned());
     }
 
-    /// Whether the calls are Python code that calls no ops and does not use the GPU.
+    /// Whether the calls do no work: they call no ops and do not use the GPU, as in pure Python code.
     pub(super) fn is_empty(&self) -> bool {
         self.all_ops + self.launches + self.waits + self.kernels + self.copies == 0
     }

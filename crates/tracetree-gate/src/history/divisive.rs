@@ -1,17 +1,17 @@
 //! Finds where the level of a series changed, using windowed E-divisive with a t-test, as in Apache Otava.
 //!
-//! An interval is split at the point where the energy distance between the values before and after the point is
-//! largest (Matteson and James, *A nonparametric approach for multiple change point analysis of multivariate data*,
-//! Journal of the American Statistical Association 109 (2014) 334–345). With n values X before the point and m values
-//! Y from the point up to κ:
+//! An interval is split at the point where the energy distance between the values on both sides of the point is largest
+//! (Matteson and James, *A nonparametric approach for multiple change point analysis of multivariate data*, Journal of
+//! the American Statistical Association 109 (2014) 334–345). With n values X before the point and m values Y from the
+//! point up to κ:
 //!
 //! ```text
 //! Q = 2/(m+n) Σ|X−Y|  −  2m/((m+n)(n−1)) Σ|X−X'|  −  2n/((m+n)(m−1)) Σ|Y−Y'|
 //! ```
-//! The point with the largest Q over all intervals and all κ is the next candidate. A candidate is accepted if
-//! Student's t-test finds a difference between the values before and after it; the search stops at the first rejected
-//! candidate. First, each window of the series is searched with a weak test. Then the points that fail a strong test
-//! are removed, weakest first (Fleming and others, *Hunter: using change point detection to hunt for performance
+//! The next candidate is the point with the largest Q over all intervals and all κ. A candidate is accepted if
+//! Student's t-test finds a difference between the values before and after it. The search stops at the first candidate
+//! that is rejected. First, each window of the series is searched with a weak test. Then the points that fail a strong
+//! test are removed, weakest first (Fleming and others, *Hunter: using change point detection to hunt for performance
 //! regressions*, ICPE 2023).
 
 use std::ops::Range;
@@ -24,7 +24,7 @@ pub struct Search {
     pub window: usize,
     /// Maximum p-value of an accepted change.
     pub most_p: f64,
-    /// Minimum change that is reported, as a share of the smaller mean: 0.02 is 2%.
+    /// Only changes larger than this are reported. The value is a fraction of the smaller mean: 0.02 is 2%.
     pub least_change: f64,
 }
 
@@ -39,9 +39,9 @@ impl Default for Search {
 pub struct ChangePoint {
     /// Index of the first value at the new level.
     pub at: usize,
-    /// Mean value from the previous change point, or from the start, up to this change point.
+    /// Mean of the values between the previous change point (or the start of the series) and this change point.
     pub before: f64,
-    /// Mean value from this change point to the next change point, or to the end.
+    /// Mean of the values from this change point up to the next change point (or the end of the series).
     pub after: f64,
     /// p-value of the t-test between the two levels.
     pub p: f64,
@@ -55,7 +55,7 @@ impl ChangePoint {
     }
 }
 
-/// Factor by which the weak test raises a maximum p-value below 0.05.
+/// If the maximum p-value is below 0.05, the weak test multiplies it by this factor.
 const WEAK: f64 = 10.0;
 
 /// Finds the change points of a series, in order.
@@ -117,7 +117,7 @@ fn candidate(values: &[f64]) -> (usize, f64) {
     let length = values.len();
     let distance = |one: usize, two: usize| (values[one] - values[two]).abs();
     let mut best = (1, f64::NEG_INFINITY);
-    // Σ|X−X'| up to the point, updated incrementally.
+    // The sum Σ|X−X'| over the values before the point, updated incrementally.
     let mut within_before = 0.0;
     for point in 1..length {
         within_before += (0..point - 1).map(|one| distance(one, point - 1)).sum::<f64>();

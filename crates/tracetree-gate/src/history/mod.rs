@@ -14,19 +14,20 @@ use tracetree::analysis::robust::median;
 use tracetree::error::{Error, Result};
 use tracetree::program::Word;
 
-/// A measure, or the time of a module, over a sequence of baselines.
+/// The values of one measure, or of the time of one module, in a sequence of baselines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// Name of the series, such as `step_wall`, `category:gemm`, or `place:Net_0.Block_1` for the time of a
     /// module.
     pub name: String,
-    /// The median over the runs of each baseline, in µs; `None` if the baseline has no value.
+    /// For each baseline, the median over its runs in µs; `None` if the baseline does not contain the measure or
+    /// module.
     pub values: Vec<Option<f64>>,
-    /// The change points of the series. The position of a change point is the index of a baseline.
+    /// The change points of the series. The field `at` of a change point is the index of a baseline.
     pub changes: Vec<ChangePoint>,
 }
 
-/// Baselines over time.
+/// A sequence of baselines over time, with a time series for each measure and module.
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
     /// Names of the baselines: file names without folder and extension.
@@ -35,7 +36,8 @@ pub struct History {
     pub series: Vec<Series>,
 }
 
-/// Minimum number of values required to search a series for change points; fewer values say nothing about noise.
+/// A series is searched for change points only if it has at least this many values, because fewer values say nothing
+/// about noise.
 const FEWEST: usize = 4;
 
 /// Maximum nesting depth of listed modules; the time of deeper modules is included in the enclosing modules.
@@ -58,10 +60,10 @@ impl History {
         }
     }
 
-    /// Reads baseline files, sorted from oldest to newest.
+    /// Reads baseline files, which must be ordered from oldest to newest.
     ///
     /// # Errors
-    /// Fails if `files` is empty, or in the same cases as [`Recording::read_baseline`].
+    /// Fails if `files` is empty, and in the same cases as [`Recording::read_baseline`].
     pub fn read(files: &[PathBuf], search: &Search) -> Result<History> {
         if files.is_empty() {
             return Err(Error::usage("history", "no baseline was given")

@@ -24,7 +24,7 @@ const SCHEMA: u32 = 1;
 /// Maximum number of charts on a page.
 const CHARTS: usize = 60;
 
-/// Size of a chart in pixels, and the margin around its line.
+/// Width and height of a chart in pixels. `MARGIN` is the space around its line.
 const SIZE: (f64, f64) = (520.0, 120.0);
 const MARGIN: f64 = 8.0;
 

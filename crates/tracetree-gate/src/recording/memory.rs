@@ -11,8 +11,8 @@ use tracetree::trace::Nanos;
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     of_steps: BTreeMap<MemoryMeasure, Vec<u64>>,
-    /// Whether any run had no memory events. If so, the memory figures of the other runs do not represent the whole
-    /// side.
+    /// Whether at least one run has no memory events. The figures of the other runs are then discarded, because they do
+    /// not represent all runs.
     is_incomplete: bool,
 }
 
@@ -44,7 +44,7 @@ impl Memory {
         }
     }
 
-    /// The range of each measure; empty if a run has no memory events.
+    /// The range of each memory measure over all steps of all runs; empty if a run has no memory events.
     pub(super) fn finish(self) -> BTreeMap<String, Range> {
         let known = self.of_steps.into_iter().filter(|_| !self.is_incomplete);
         known.map(|(measure, steps)| (measure.label().to_owned(), Range::of(steps))).collect()

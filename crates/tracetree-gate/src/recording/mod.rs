@@ -26,7 +26,7 @@ use tracetree::program::{Evidence, Footing, Program, StepId};
 use tracetree::trace::TextId;
 use tracetree::tree::{CallId, CallKind, CallTree};
 
-/// The conditions under which a side was recorded, and the kinds of data that were recorded.
+/// How a side was recorded: on which devices, with which versions, and which kinds of data were recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Setup {
     /// Vendor of the devices: `nvidia`, `amd`, …, or `cpu`.
@@ -45,7 +45,7 @@ pub struct Setup {
     pub has_modules: bool,
     /// Whether shapes were recorded.
     pub has_shapes: bool,
-    /// Whether captured calls are below all, some or none of the graph launches.
+    /// Whether all, some or none of the graph launches have captured calls below them.
     pub captured: Captured,
 }
 
@@ -80,14 +80,14 @@ pub enum Captured {
 }
 
 impl Captured {
-    /// Combines the values for two groups of launches.
+    /// Combines the values of two groups of launches into the value for both groups together.
     #[must_use]
     pub fn and(self, other: Captured) -> Captured {
         if self == other { self } else { Captured::Partly }
     }
 }
 
-/// Whether captured calls are below all, some or none of the graph launches in a tree.
+/// Whether all, some or none of the graph launches in a tree have captured calls below them.
 fn captured(tree: &CallTree) -> Captured {
     let is_launch = |&call: &CallId| tree.is_graph_launch(call) && !tree.is_captured(call);
     let shows = |call: CallId| tree.children(call).any(|below| tree.is_captured(below));
@@ -99,7 +99,8 @@ fn captured(tree: &CallTree) -> Captured {
 }
 
 /// The step that a call belongs to. The step of a GPU event is the step of its launch. Returns `None` if the call is
-/// not in a step, or if the launch of a GPU event is not in the trace.
+/// not in a step, or if it is a GPU event whose launch is not in the trace. If the trace has no steps, all other calls
+/// are in step 0.
 #[inline]
 fn step_of(program: &Program, call: CallId) -> Option<usize> {
     let (tree, steps) = (program.tree(), program.steps());
@@ -110,26 +111,26 @@ fn step_of(program: &Program, call: CallId) -> Option<usize> {
     }
 }
 
-/// A run's name, number of steps and counts of recorded events.
+/// The name of a run, its number of steps, and how many events were recorded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFacts {
     /// The file name as passed by the user; empty in a baseline file.
     pub name: String,
     /// Number of compared steps; 1 if the run has no steps, because the run is then treated as one step.
     pub steps: u64,
-    /// Counts of recorded and missing events.
+    /// How many events were recorded, and how many are missing.
     pub evidence: Evidence,
 }
 
 /// The runs of one side.
 #[derive(Debug, Clone)]
 pub struct Recording {
-    /// The conditions under which the median run was recorded.
+    /// How the median run was recorded.
     pub setup: Setup,
-    /// Each run's name, number of steps and counts of recorded events.
+    /// For each run, its name, its number of steps, and how many events were recorded.
     pub runs: Vec<RunFacts>,
-    /// The time of each run by measure, in µs. The measure `step_wall` is the step time that `diff` reports
-    /// (a mean over the steps). All other measures are medians over the steps: `gpu_time`, `idle`,
+    /// For each time measure, the time per step of each run, in µs. `step_wall` is the step time that `diff` reports,
+    /// which is a mean over the steps. All other measures are medians over the steps: `gpu_time`, `idle`,
     /// `exposed_communication`, `category:gemm`, `phase:decode`, ….
     pub times: BTreeMap<String, Vec<f64>>,
     /// Per-step counts by name: `launches`, `kernels`, `graph_launches`, ….
@@ -158,13 +159,13 @@ impl Recording {
         self.runs.iter().map(|run| run.steps).sum()
     }
 
-    /// The run with the median step time (for an even number of runs, the faster of the two middle runs). The result
-    /// does not depend on the order of the runs.
+    /// The run with the median step time. If the number of runs is even, this is the faster of the two middle runs. The
+    /// result does not depend on the order in which the runs were added.
     pub fn median_run(&self) -> Option<&RunFacts> {
         median(&self.runs, &self.times).map(|at| &self.runs[at])
     }
 
-    /// The properties of a side that determine whether the sides can be compared.
+    /// The properties of this side that determine whether it can be compared with the other side.
     pub fn footing(&self) -> Footing {
         Footing {
             vendor: self.setup.vendor.clone(),

@@ -17,16 +17,18 @@ pub(crate) struct TimedPlace {
     /// Index of the enclosing call site, which precedes this call site in the list.
     pub(crate) above: Option<u32>,
     pub(crate) word: Word,
-    /// The call's name without details that vary between runs; for a module, the instance name.
+    /// The name of the call, without details that vary between runs. For a module, this is the name of the instance.
     pub(crate) name: String,
-    /// The phase and the category of the call site's own measured work; empty if it has none.
+    /// The phase and the category of the GPU work that is measured at this call site; empty if no work is measured
+    /// here.
     pub(crate) phase: String,
     pub(crate) category: String,
-    /// For each run, the time per step of the call site's own measured work, in µs; empty if it has none.
+    /// For each run, the time per step that is measured at this call site itself, in µs; empty if no work is measured
+    /// here.
     pub(crate) micros: Vec<f64>,
 }
 
-/// The call sites of a side, each after the call sites that enclose it.
+/// The call sites of a side. Each call site comes after the call sites that enclose it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Places {
     pub(crate) list: Vec<TimedPlace>,
@@ -122,7 +124,8 @@ impl Collector {
     }
 }
 
-/// The kind and name of a call in a path; `None` for frames, threads and runtime calls.
+/// The path segment for a call: its kind and its name. `None` for frames, threads and runtime calls, which are not part
+/// of a path.
 pub(crate) fn segment(tree: &CallTree, call: CallId) -> Option<(Word, String)> {
     let plain = || plain_name(tree.kind(call), tree.name(call)).into_owned();
     match tree.kind(call) {

@@ -1,6 +1,6 @@
-//! The range of a count per step, over all steps of all runs.
+//! Defines the range of a count per step: its minimum, median and maximum over all steps of all runs.
 
-/// The range of a count over the steps of all runs.
+/// The minimum, median and maximum of a count per step, over all steps of all runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Range {
     /// The smallest count in a step.
@@ -33,15 +33,15 @@ impl Range {
         self.least != self.most
     }
 
-    /// Whether every count in this range exceeds every count in `other` by more than the width of either range. The
-    /// margin is needed because, if many counts vary, a few of their ranges are disjoint by chance.
+    /// Whether every count in this range exceeds every count in `other` by more than the width of the wider range. This
+    /// margin is needed because, among many varying counts, some ranges are disjoint by chance.
     pub fn is_above(self, other: Range) -> bool {
         let varies = (self.most - self.least).max(other.most - other.least);
         self.least > other.most.saturating_add(varies)
     }
 
-    /// The range of the sum of two counts over the same steps. If both counts vary, the minimum and the maximum of the
-    /// result are only bounds.
+    /// The range of the sum of two counts that are taken over the same steps. If both counts vary, the resulting
+    /// minimum and maximum are only bounds on the actual values.
     #[must_use]
     pub fn plus(self, other: Range) -> Range {
         Range {

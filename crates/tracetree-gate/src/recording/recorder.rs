@@ -23,14 +23,15 @@ use tracetree::tree::{CallKind, CallTree};
 pub struct Recorder {
     steps: usize,
     runs: Vec<RunFacts>,
-    /// The calls of each run, and the conditions under which the run was recorded.
+    /// For each run, its calls and how it was recorded.
     trees: Vec<(Arc<CallTree>, Setup)>,
     totals: Totals,
     memory: Memory,
     places: Collector,
-    /// The calls to each op in each step of all runs. The list of an op ends with the last step that calls the op.
+    /// For each op, its calls in each step of all runs so far. A list is shorter than the number of steps if the last
+    /// runs do not call the op.
     ops: BTreeMap<String, Vec<Calls>>,
-    /// The category rules, built when the first run needs them.
+    /// The category rules, created when they are first needed.
     categories: OnceLock<Categories>,
     captures: CaptureSource,
     remarks: Vec<String>,
@@ -43,10 +44,11 @@ struct Calls {
     arguments: u64,
 }
 
-/// If the ops of two runs are less similar than this, the runs are treated as runs of different programs.
+/// If two runs share less than this fraction of their calls to ops, they are treated as runs of different programs.
 const ONE_PROGRAM: f64 = 0.5;
 
-/// The calls that two runs share, as a fraction of all calls of both runs (a weighted Jaccard index, from 0 to 1).
+/// The calls per step that two runs have in common, as a fraction of the calls that at least one of them makes (a
+/// weighted Jaccard index, from 0 to 1).
 fn likeness(one: &BTreeMap<String, f64>, two: &BTreeMap<String, f64>) -> f64 {
     let of = |ops: &BTreeMap<String, f64>, name: &str| ops.get(name).copied().unwrap_or(0.0);
     // A fold that starts from 0 is used because `sum()` of an empty iterator of floats is −0.
@@ -56,7 +58,7 @@ fn likeness(one: &BTreeMap<String, f64>, two: &BTreeMap<String, f64>) -> f64 {
 }
 
 impl Recorder {
-    /// Sets the location of the traces that were recorded while each run's graphs were captured.
+    /// Sets where to find the traces that were recorded while the graphs of each run were captured.
     #[must_use]
     pub fn captures(mut self, source: CaptureSource) -> Recorder {
         self.captures = source;
@@ -74,8 +76,8 @@ impl Recorder {
     /// Adds a run.
     ///
     /// # Errors
-    /// Fails if the run shares less than half of its calls to ops with the first run, because the two runs then appear
-    /// to be runs of different programs.
+    /// Fails if this run and the first run have less than half of their calls to ops in common. They are then treated
+    /// as runs of different programs.
     pub fn add(&mut self, tree: impl Into<Arc<CallTree>>) -> Result<()> {
         let program = Program::of(tree);
         let measure = Measure::of(PerSide::new(program.tree(), program.tree()));

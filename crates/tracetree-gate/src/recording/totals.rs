@@ -1,4 +1,4 @@
-//! Computes the totals of each step of a run, and their medians and ranges over several runs.
+//! Computes the times and counts of each step in a run, and combines them into medians and ranges for several runs.
 
 use super::range::Range;
 use super::step_of;
@@ -12,7 +12,7 @@ use tracetree::program::{Measure, Phase, Program, is_synchronisation};
 use tracetree::trace::{ByName, Category, Nanos};
 use tracetree::tree::{CallId, CallKind, CallTree, names_graph_launch};
 
-/// For each step of a run, the time of each measure and the counts.
+/// The times and counts of each step in a run.
 #[derive(Debug, Default)]
 pub(super) struct StepTotals {
     steps: usize,
@@ -36,8 +36,8 @@ enum Count {
     Collectives,
 }
 
-/// The names of the [`Count`] variants, in the order of the variants. Every run contains every count, even if the count
-/// is zero, so a budget can use any count.
+/// The names of the [`Count`] variants, in the order of the variants. Every recording contains every count, even if the
+/// count is zero, so that a budget can refer to any of them.
 pub(crate) const COUNTS: [&str; 8] = [
     "launches",
     "kernels",
@@ -188,7 +188,8 @@ impl Totals {
         self.runs += 1;
     }
 
-    /// For each measure and run, the median over the run's steps in µs; for `step_wall`, the mean.
+    /// For each measure, the time per step of each run in µs: the median over the run's steps or, for `step_wall`, the
+    /// mean.
     pub(super) fn times(&self) -> BTreeMap<String, Vec<f64>> {
         let filled = |(measure, medians): (&String, &Vec<f64>)| {
             let mut medians = medians.clone();

@@ -1,5 +1,4 @@
-//! Finds the calls above a call. A backward op is treated as if it were called in the module that contains its
-//! forward op.
+//! Finds the calls that enclose a call. A backward op is treated as if the module of its forward op had called it.
 
 use rustc_hash::FxHashMap;
 use tracetree::tree::{CallId, CallTree};
@@ -29,7 +28,7 @@ impl<'t> Upward<'t> {
         std::iter::successors(Some(call), |&call| self.above(call))
     }
 
-    /// The call that the user's code made: for a backward op, its forward op; otherwise the call itself.
+    /// The call that the user's code made: for a call in a backward op, the forward op; otherwise the call itself.
     pub(crate) fn called(&self, call: CallId) -> CallId {
         let mut above = std::iter::once(call).chain(self.tree.ancestors(call));
         above.find_map(|above| self.forward.get(&above).copied()).unwrap_or(call)

@@ -63,7 +63,7 @@ fn relative(file: &str) -> &str {
 /// Escapes text for use as a workflow command message.
 fn data(text: &str) -> String {
     let lines = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
-    // GitHub has escapes only for line breaks, so other control characters are made visible.
+    // GitHub defines escapes only for `%` and line breaks, so all other control characters are escaped as in JSON.
     one_line(&lines).into_owned()
 }
 

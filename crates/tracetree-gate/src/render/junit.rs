@@ -90,7 +90,7 @@ fn findings(gate: &Gate, check: &Check) -> String {
     text
 }
 
-/// Puts text on one line, without characters that XML does not allow.
+/// Puts text on one line and escapes the characters that XML does not allow.
 fn clean(text: &str) -> String {
     one_line(text).into_owned()
 }

@@ -1,11 +1,11 @@
-//! Writes a [`Recording`] as the output of `tracetree baseline show`.
+//! Writes an overview of a [`Recording`], which `tracetree baseline show` prints.
 
 use crate::recording::{Captured, Recording};
 use std::io::{self, Write};
 use tracetree::escape::one_line;
 use tracetree::program::counted;
 
-/// Maximum number of modules listed.
+/// Maximum number of modules in the overview.
 const LISTED: usize = 12;
 
 impl Recording {

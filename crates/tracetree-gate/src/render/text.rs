@@ -12,7 +12,7 @@ use tracetree::report::Width;
 /// are written.
 const LONGEST: usize = 160;
 
-/// The screen column in which the values of a finding start.
+/// Each line of a finding is a label and a value. The values start in this screen column.
 const VALUES: usize = 14;
 
 /// The layout of a gate result.
@@ -101,8 +101,8 @@ pub(super) fn headline(gate: &Gate) -> String {
     }
 }
 
-/// A suffix that lists the times that exceed a limit but were not tested because the noise is unknown, such as `; not
-/// tested: step_wall 9.833 ms → 13.027 ms (+32.5%), …`.
+/// A suffix that lists the times that exceed a limit, but could not be tested because the run-to-run noise is unknown,
+/// such as `; not tested: step_wall 9.833 ms → 13.027 ms (+32.5%), …`.
 fn untested(gate: &Gate) -> String {
     let unknown = gate.checks.iter().filter(|check| check.state == State::Inconclusive);
     let shown: Vec<String> = unknown
@@ -197,7 +197,8 @@ impl Page<'_> {
         writeln!(self.out, "  {:<room$}{}", "inspect", one_line(&command), room = VALUES - 2)
     }
 
-    /// Writes the first call site in full. For all other call sites, writes only the Python source lines.
+    /// Writes the first call site in full. Then lists up to three of the Python functions that make the calls at any of
+    /// the call sites.
     fn example(&mut self, sites: &[FindingSite]) -> io::Result<()> {
         let Some(first) = sites.first() else { return Ok(()) };
         let what = if first.what.is_empty() { String::new() } else { format!(": {}", first.what) };

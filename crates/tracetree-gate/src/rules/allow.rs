@@ -1,4 +1,4 @@
-//! Exceptions from rules: a rule, a scope, a reason and an expiry date.
+//! Exceptions from rules. An exception has a rule, a path, a reason and an expiry date.
 
 use super::Date;
 use tracetree::program::Query;
@@ -8,7 +8,7 @@ use tracetree::program::Query;
 pub struct Allow {
     /// Name of the rule that may be violated.
     pub rule: String,
-    /// Where the violation is allowed; `None` means everywhere.
+    /// The calls for which the violation is allowed; `None` means all calls.
     pub path: Option<Query>,
     /// Why the violation is allowed.
     pub reason: String,

@@ -6,7 +6,7 @@ use crate::recording::COUNTS;
 use tracetree::condition::{Condition, Relation};
 use tracetree::program::{Phase, Query, nearest};
 
-/// A limit that does not depend on the baseline.
+/// An absolute limit for the candidate, which does not depend on the baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
     /// The budget as written in the rule file.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 use tracetree::error::{Error, Result};
 
-/// The allowed increase of one measure in the candidate.
+/// By how much one measure may increase from the baseline to the candidate.
 ///
 /// ```
 /// use tracetree_gate::{FailOn, StepMeasure};

@@ -57,7 +57,7 @@ struct AllowTable {
     until: Option<String>,
 }
 
-/// The result of parsing; the file name is added to the error message later.
+/// The result of parsing a part of the file. The error is a message, to which the caller adds the file name.
 type Parsed<T> = std::result::Result<T, String>;
 
 impl Rules {

@@ -11,9 +11,9 @@ pub enum Limit {
     Percent(f64),
     /// An increase as a time in µs.
     Micros(f64),
-    /// A number of bytes.
+    /// An increase as a number of bytes.
     Bytes(f64),
-    /// A count.
+    /// An increase as a count.
     Count(f64),
 }
 
@@ -73,7 +73,7 @@ impl Limit {
         }
     }
 
-    /// The allowed increase over the baseline value `before`, in the unit of `before`.
+    /// How much a value may increase over its baseline value `before`, in the unit of `before`.
     pub fn above(self, before: f64) -> f64 {
         match self {
             Limit::Percent(percent) => before * percent / 100.0,

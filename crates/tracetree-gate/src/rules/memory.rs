@@ -1,12 +1,12 @@
-//! Memory rules, which consist of a measure and an allowed increase.
+//! Memory rules. Each rule limits how much one measure of memory use may increase over the baseline.
 
 use super::{Limit, Severity};
 
-/// A measure computed from the memory events in a step: the events of GPUs or, if no GPU has memory events, those of
-/// the host.
+/// A measure of memory use. It is computed from the memory events of the GPUs or, if no GPU has memory events, of the
+/// host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryMeasure {
-    /// The peak number of allocated bytes on a device, in the step with the highest peak.
+    /// The maximum number of bytes that are allocated at one time on one device, in any step.
     PeakMemory,
     /// Median number of allocations per step.
     AllocationsPerStep,

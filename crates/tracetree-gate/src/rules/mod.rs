@@ -25,7 +25,8 @@ pub use time::{TimeMeasure, TimeRule};
 
 use tracetree::program::Query;
 
-/// Code in `tolerate` that permits the comparison even if some steps on one side lack calls.
+/// A code for the list `tolerate`. With this code, the gate can pass even if some steps on one side lack calls that
+/// every step on the other side has.
 pub(crate) const MISSING_IN_STEPS: &str = "missing_in_steps";
 
 /// The severity of a violation.
@@ -53,7 +54,7 @@ impl Severity {
     }
 }
 
-/// Where a rule applies; everywhere by default.
+/// The part of the program to which a rule applies; by default, the whole program.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scope {
     /// The rule applies at and below the calls that match this query.
@@ -82,7 +83,7 @@ impl Scope {
 /// A structural rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    /// What the rule checks: an effect, a kind of change or a measure.
+    /// What the rule checks: an effect, or a kind of change.
     pub rule: StructureRule,
     /// Where the rule applies.
     pub scope: Scope,
@@ -107,19 +108,20 @@ pub enum Inconclusive {
 pub struct Rules {
     /// Structural rules, in file order.
     pub structure: Vec<Rule>,
-    /// Time rules, which are relative to the baseline.
+    /// Time rules, which limit how much a time may increase over the baseline.
     pub time: Vec<TimeRule>,
     /// Memory rules; empty without a rule file.
     pub memory: Vec<MemoryRule>,
     /// Absolute limits for the candidate.
     pub budgets: Vec<Budget>,
-    /// Exceptions that allow violations.
+    /// Exceptions, each of which allows violations of one rule.
     pub allow: Vec<Allow>,
     /// The outcome if no rule is violated but some rule could not be checked.
     pub inconclusive: Inconclusive,
-    /// Maximum difference between the sides in the share of GPU time whose launch is in the trace, from 0 to 1.
+    /// How much the fraction (0 to 1) of GPU time in events with a recorded launch may differ between the sides.
     pub lost_launches: f64,
-    /// Codes of the obstacles that do not prevent the comparison (see [`Obstacle`](tracetree::program::Obstacle)).
+    /// Codes of tolerated obstacles: the sides are compared despite these obstacles (see
+    /// [`Obstacle`](tracetree::program::Obstacle)).
     pub tolerate: Vec<String>,
 }
 

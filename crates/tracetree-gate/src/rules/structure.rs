@@ -42,8 +42,8 @@ pub enum StructureRule {
 }
 
 impl StructureRule {
-    /// The rules that are checked without a rule file, in the order in which reports list them. The last rules are for
-    /// kinds of changes that can occur without violating any of the other rules.
+    /// The rules that are checked without a rule file, in the order in which reports list them. The rules at the end of
+    /// the list cover kinds of changes that can occur without violating any other rule.
     pub const ALL: [StructureRule; 22] = [
         StructureRule::NewSync,
         StructureRule::NewCopy,
@@ -69,15 +69,15 @@ impl StructureRule {
         StructureRule::Kind(ChangeKind::Environment),
     ];
 
-    /// The rule with the given name in rule files: one of [`StructureRule::ALL`], or a kind of change.
+    /// The rule that is called `name` in rule files: one of [`StructureRule::ALL`], or a rule for one kind of change.
     pub(crate) fn named(name: &str) -> Option<StructureRule> {
         StructureRule::every().find(|rule| rule.label() == name)
     }
 
     pub(crate) fn every() -> impl Iterator<Item = StructureRule> {
         // Some kinds of changes have no rule of their own. Changes in collectives violate the rule `collectives`.
-        // Changes in recording options do not concern the program. A baseline file has no memory events, so changes in
-        // memory use cannot be detected.
+        // Recording options are not part of the program, so changes in them violate no rule. A baseline file has no
+        // memory events, so changes in memory use cannot be detected.
         let is_new = |kind: &ChangeKind| {
             let rule = StructureRule::Kind(*kind);
             !matches!(
@@ -115,9 +115,10 @@ impl StructureRule {
         }
     }
 
-    /// The severity of a violation if no rule file sets it. Three kinds of changes are only warnings: changes in Python
-    /// code that calls no ops, in the compiling or loading of code, and in the environment. These changes may be
-    /// harmless, and the time rules limit their cost.
+    /// The default severity of a violation, for rules whose severity is not set in a rule file. By default, three kinds
+    /// of changes cause only warnings: changes in Python code that calls no ops, changes in the compiling or loading of
+    /// code, and changes in the environment. Such changes may be harmless, and the time rules limit how much time they
+    /// may cost.
     pub fn usual(self) -> Severity {
         match self {
             StructureRule::Kind(

@@ -1,15 +1,15 @@
-//! Time rules, each with a measure, an allowed increase and the required evidence.
+//! Time rules. Each rule limits how much one time measure may increase over the baseline.
 
 use super::{Limit, Scope, Severity};
 
 /// A time measure of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TimeMeasure {
-    /// The step time that `diff` reports: busy and idle time of the step.
+    /// The step time that `diff` reports: the step's busy time plus its idle time.
     StepWall,
     /// The total time of the kernels, copies and memsets launched in the step.
     GpuTime,
-    /// The total self time of ops, in traces without GPU work.
+    /// The total self time of the ops in the step. Measured only if the traces contain no GPU work.
     HostTime,
     /// The time during which the GPU is idle.
     Idle,
@@ -67,11 +67,11 @@ pub struct TimeRule {
 const USUAL_WALL: f64 = 10.0;
 /// Default limit for the GPU time, in percent.
 const USUAL_GPU: f64 = 5.0;
-/// Default for the minimum increase that violates a rule, in µs.
+/// Default minimum increase in µs: a smaller increase does not violate a rule.
 const USUAL_LEAST: f64 = 50.0;
 
 impl TimeRule {
-    /// Creates a rule for whole steps, as configured by the user.
+    /// Creates a rule that applies to whole steps and counts as configured by the user.
     pub fn asked(measure: TimeMeasure, limit: Limit) -> TimeRule {
         TimeRule {
             measure,

@@ -19,12 +19,12 @@ pub(super) const HEADS: [&str; 10] = [
     "model ops",
 ];
 
-/// Whether a column contains numbers, which are right-aligned.
+/// Whether a column contains numbers. Such columns are right-aligned.
 pub(super) fn is_number(column: usize) -> bool {
     (1..=7).contains(&column)
 }
 
-/// The `top` largest rows, the sum of the remaining rows if there are any, and the total.
+/// The lines of the table: the `top` largest rows, the sum of any remaining rows, and the total.
 pub(super) fn lines(comparison: &ModelComparison, top: usize) -> Vec<Line> {
     let (shown, rest) = comparison.rows.split_at(top.min(comparison.rows.len()));
     let mut lines: Vec<Line> = shown.iter().map(row_line).collect();
@@ -116,7 +116,8 @@ pub(super) fn inputs(comparison: &ModelComparison) -> [String; 2] {
     ]
 }
 
-/// The contributors to the weighted error: kernel type, percentage points, and the row's error.
+/// The rows that contribute most to the weighted error. For each row: the kernel type, the
+/// contribution in percentage points, and the row's own error.
 pub(super) fn contributors(comparison: &ModelComparison) -> Vec<[String; 3]> {
     let largest = comparison.accuracy.contributors.iter();
     largest

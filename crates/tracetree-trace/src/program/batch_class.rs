@@ -1,4 +1,5 @@
-//! Classifies the batch of each inference step by its phase and its rounded-up size.
+//! Classifies the batch of each inference step by its phase, and by its size rounded up to a power
+//! of two.
 //!
 //! ```text
 //! prefill of 888 tokens                      prefill, at most 1024 tokens
@@ -17,8 +18,8 @@ use std::fmt;
 pub struct BatchClass {
     /// The phase.
     pub phase: Phase,
-    /// The number of tokens, rounded up. For a decode batch, or if the number of tokens is unknown,
-    /// the number of requests is used instead.
+    /// The number of tokens in the batch, rounded up to a power of two. The number of requests is
+    /// used instead for a decode batch, and for a batch whose number of tokens is unknown.
     pub at_most: u64,
     /// Whether `at_most` counts tokens.
     pub is_in_tokens: bool,

@@ -19,12 +19,12 @@ pub enum Evidence {
     Event,
 }
 
-/// The op and kernel names in a trace that indicate communication. A trace has many calls but few
+/// Which op and kernel names in a trace indicate communication. A trace has many calls but few
 /// names, so each name is checked once.
 #[derive(Debug, Clone)]
 pub struct Communication {
-    /// For each string in a trace: `ops` says whether the string names a communication op, and
-    /// `kernels` whether it names a communication kernel.
+    /// Both lists have one entry for each string in the trace: `ops` says whether the string names
+    /// a communication op, and `kernels` says whether it names a communication kernel.
     ops: Vec<bool>,
     kernels: Vec<bool>,
 }
@@ -60,14 +60,15 @@ impl Communication {
         Communication { ops, kernels }
     }
 
-    /// Whether a call is communication: see [`Communication::evidence`].
+    /// Whether a call counts as communication. [`Communication::evidence`] lists the criteria.
     pub fn is(&self, tree: &CallTree, call: CallId) -> bool {
         self.evidence(tree, call).is_some()
     }
 
     /// Why a call counts as communication. Communication calls are communication ops, kernels
-    /// launched by communication ops, and kernels whose names indicate a collective. Copies and
-    /// memsets never count as communication, even if a communication op launched them.
+    /// launched by communication ops, and kernels whose name or recorded collective indicates
+    /// communication. Copies and memsets never count as communication, even if a communication op
+    /// launched them.
     #[doc(hidden)]
     pub fn evidence(&self, tree: &CallTree, call: CallId) -> Option<Evidence> {
         match tree.kind(call) {

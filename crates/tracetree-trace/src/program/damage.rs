@@ -4,8 +4,8 @@
 use super::Evidence;
 use std::fmt;
 
-/// A kind of data loss in a recording: the recorded work or time is less than the actual work or
-/// time.
+/// A kind of data loss in a recording. As a result, work, time or call sites are missing from the
+/// results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[doc(hidden)]
@@ -36,7 +36,7 @@ pub enum Damage {
     MissingSteps(u64),
     /// Number of steps with zero duration.
     UntimedSteps(u64),
-    /// Number of recorded steps without any work in a run whose other steps contain work.
+    /// Number of recorded steps without any work, although other steps of the run contain work.
     EmptySteps(u64),
     /// Number of incomplete steps at the edges of the window: steps with fewer than half of the
     /// usual number of calls.
@@ -51,9 +51,9 @@ const MOST_UNLAUNCHED: f64 = 0.05;
 /// Maximum fraction of the events that may have an unknown category.
 const MOST_UNKNOWN: f64 = 0.01;
 
-/// Maximum fraction of the GPU events that may have zero duration if the clock counts whole
-/// microseconds. In a ResNet-50 training run from 2021, 7% of the GPU events have zero duration.
-/// With a finer clock, no GPU event may have zero duration.
+/// If the clock counts whole microseconds, at most this fraction of the GPU events may have zero
+/// duration. In a ResNet-50 training run from 2021, 7% of the GPU events have zero duration. With a
+/// finer clock, no GPU event may have zero duration.
 const MOST_UNTIMED: f64 = 0.2;
 
 impl Damage {
@@ -138,8 +138,8 @@ impl Damage {
 }
 
 impl Damage {
-    /// Whether work or time is missing from the totals. The totals include GPU events without a
-    /// launch; only the call sites of these events are unknown.
+    /// Whether work or time is missing from the totals. A GPU event without a launch is not such a
+    /// loss: the totals include its time, and only its call site is unknown.
     pub fn is_loss(self) -> bool {
         !matches!(self, Damage::Unlaunched(..))
     }

@@ -1,13 +1,13 @@
 //! Collects the [`Evidence`] from one run: what was measured, and how much is missing.
 //!
 //! The gate, `--fail-on`, the status of a pair in a fleet, the comparability check and the headline
-//! all use this evidence. Without this evidence, a recording with lost kernels would look fast,
-//! because a kernel that was not recorded takes no time.
+//! all use this evidence. Without it, a recording with lost kernels would look fast, because
+//! kernels that were not recorded add no time.
 //!
 //! Two properties of profilers reveal most losses. First, each kernel launch outside of a graph
-//! capture has a kernel in the trace; this was true in all of about 60 recordings from 2021
-//! to 2026. Memsets are an exception: many of them never appear as GPU events. Second, a GPU event
-//! whose launch is not recorded was launched before the window began.
+//! capture has a kernel in the trace; this was true in all of about 60 recordings from 2021 to
+//! 2026. Memsets are an exception: many of them never appear as GPU events. Second, if a GPU event
+//! has no recorded launch, it was launched before the window began.
 
 use super::{Measure, Program, StepOrigin};
 use crate::side::PerSide;
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 #[serde(default)]
 #[doc(hidden)]
 pub struct Evidence {
-    /// Counts of the data that could not be read.
+    /// How much of the file could not be read.
     pub losses: Losses,
     /// Number of complete events in a category that tracetree knows.
     pub events: u64,
@@ -56,7 +56,7 @@ pub struct Evidence {
     pub missing_steps: u64,
     /// Number of steps, recorded or derived, that have zero duration.
     pub untimed_steps: u64,
-    /// Number of steps that contain no measured work; 0 if no step contains any.
+    /// Number of steps without measured work; 0 if no step at all contains measured work.
     pub empty_steps: u64,
     /// Number of cut-off steps, from 0 to 2. The first and the last recorded step count as cut off
     /// if they have fewer than half of the usual number of calls.
@@ -143,8 +143,8 @@ impl Evidence {
                 }
             }
         }
-        // A thread's work runs roughly in launch order. Work that ran after the end of the
-        // recording therefore belongs to the thread's last launches.
+        // The work that a thread launches runs roughly in launch order. If some of this work ran
+        // after the end of the recording, it is therefore the work of the thread's last launches.
         let is_at_end = |event: &&EventId| {
             let last = last_with.get(&trace.thread_of(**event));
             last.is_some_and(|last| trace.start(**event) > *last)
@@ -192,8 +192,8 @@ impl Evidence {
     }
 }
 
-/// How many of two steps, the first and the last, have fewer than half of the median number of
-/// calls.
+/// How many of the two outermost steps (the first and the last) have fewer than half of the median
+/// number of calls.
 fn cut_at_edges(calls: &[usize]) -> u64 {
     let mut sorted = calls.to_vec();
     sorted.sort_unstable();
@@ -230,7 +230,7 @@ fn is_coarse(trace: &Trace) -> bool {
         .all(|event| trace.start(event).0 % 1_000 == 0 && trace.duration(event).0 % 1_000 == 0)
 }
 
-/// Whether every runtime call with this name has a GPU event if the recording is complete.
+/// Whether, in a complete recording, every runtime call with this name has a GPU event.
 fn launches_work(name: &str) -> bool {
     let is_runtime = ["cu", "hip"].iter().any(|prefix| name.starts_with(prefix));
     let launches = ["LaunchKernel", "LaunchCooperativeKernel", "GraphLaunch"];
@@ -240,8 +240,8 @@ fn launches_work(name: &str) -> bool {
         && launches.iter().chain(&copies).any(|word| holds_word(name, word))
 }
 
-/// The time spans during which a thread captures a graph. Work launched during a capture does not
-/// run.
+/// The time spans during which a thread captures a graph. Work that is launched during a capture is
+/// recorded into the graph, but does not run.
 struct Captures {
     spans: FxHashMap<ThreadId, Vec<(Nanos, Nanos)>>,
 }

@@ -1,4 +1,5 @@
-//! Lists the [`Obstacle`]s to comparing two sides, given the [`Footing`] of each.
+//! Lists the [`Obstacle`]s that prevent a comparison of two sides. They are derived from the
+//! [`Footing`] of each side.
 //!
 //! The gate, baseline files, `diff --fail-on` and the comparability check all use this list. A rule
 //! that is checked despite an obstacle could pass because work was not recorded, or fail because a
@@ -9,12 +10,11 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallTree;
 use std::fmt;
 
-/// The fraction of GPU time whose launch was recorded may differ by at most this much between the
-/// sides.
+/// How much the fraction of GPU time in events with a recorded launch may differ between the sides.
 pub const LOST_LAUNCHES: f64 = 0.05;
 
-/// The fraction of measured time spent on work launched outside of all steps may differ by at most
-/// this much between the sides.
+/// How much the fraction of measured time in work that was launched outside of all steps may differ
+/// between the sides.
 const OUTSIDE_STEPS: f64 = 0.05;
 
 /// The hardware that one side was recorded on, and the data that is missing from its recording.
@@ -58,13 +58,14 @@ impl Footing {
         }
     }
 
-    /// The fraction of GPU time whose launch was recorded: the lowest value of all runs.
+    /// The fraction of GPU time in events with a recorded launch, in the run with the lowest
+    /// fraction.
     fn launched_share(&self) -> f64 {
         self.runs.iter().map(|run| run.launched_share).fold(1.0, f64::min)
     }
 
-    /// The fraction of measured time spent on work launched outside of all steps: the highest value
-    /// of all runs.
+    /// The fraction of measured time in work that was launched outside of all steps, in the run
+    /// with the highest fraction.
     fn outside_steps(&self) -> f64 {
         self.runs.iter().map(|run| run.outside_steps).fold(0.0, f64::max)
     }
@@ -86,9 +87,9 @@ pub enum Obstacle {
     /// Recordings on one side are damaged. The first number is the number of damaged runs, and the
     /// second is the number of all runs.
     Damaged(Side, Damage, usize, usize),
-    /// One side has no calls in its steps.
+    /// This side has no calls with a measured time.
     NoCalls(Side),
-    /// One side has GPU events, and the other side has none.
+    /// This side has no GPU events, although the other side has some.
     NoGpuEvents(Side),
     /// A trace names a GPU, but neither side has GPU events.
     GpuNotRecorded(String),
@@ -98,18 +99,19 @@ pub enum Obstacle {
     OtherRanks(PerSide<u64>),
     /// The sides ran different programs; the string says how the difference was detected.
     OtherProgram(String),
-    /// The fraction of GPU time whose launch was recorded differs too much between the sides.
+    /// The fraction of GPU time in events with a recorded launch differs too much between the
+    /// sides.
     LaunchesMissing(PerSide<f64>),
     /// The runs recorded different numbers of steps.
     OtherSteps(PerSide<Vec<u64>>),
-    /// The fraction of measured time spent on work launched outside of all steps differs too much
-    /// between the sides.
+    /// The fraction of measured time in work that was launched outside of all steps differs too
+    /// much between the sides.
     WorkOutsideSteps(PerSide<f64>),
 }
 
 impl Obstacle {
-    /// All obstacles to comparing two sides. The fraction of GPU time whose launch was recorded may
-    /// differ by at most `lost_launches` between the sides.
+    /// All obstacles that prevent a comparison of two sides. `lost_launches` is how much the
+    /// fraction of GPU time in events with a recorded launch may differ between the sides.
     pub fn between(sides: PerSide<&Footing>, lost_launches: f64) -> Vec<Obstacle> {
         let mut found = Vec::new();
         for side in Side::BOTH {
@@ -175,8 +177,8 @@ impl Obstacle {
         }
     }
 
-    /// The obstacle codes that a rule file may tolerate: all codes except the one for a side on
-    /// which nothing was measured.
+    /// The obstacle codes that a rule file may tolerate: all codes except `no_calls` and
+    /// `no_gpu_events`, which mean that one side has nothing to compare.
     pub const TOLERABLE: [&str; 20] = [
         "cut_off",
         "corrupt",
@@ -287,8 +289,9 @@ mod tests {
         }
     }
 
-    /// The obstacles to comparing an intact side with a modified side. In the first list, the
-    /// intact side is the baseline. In the second list, the modified side is the baseline.
+    /// The obstacles that prevent a comparison of an intact side with a modified side. The first
+    /// list is for the intact side as the baseline, the second for the modified side as the
+    /// baseline.
     fn obstacles(change: impl Fn(&mut Footing)) -> [Vec<String>; 2] {
         let (one, mut two) = (whole(), whole());
         change(&mut two);

@@ -9,7 +9,7 @@ use crate::tree::{CallTree, ModuleName, names_graph_launch};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
-/// A GPU, as the file describes it.
+/// A kind of GPU, as the file describes it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[doc(hidden)]
 pub struct DeviceInfo {
@@ -27,13 +27,13 @@ pub struct DeviceInfo {
     pub warp_size: Option<i64>,
 }
 
-/// Information about the whole trace, which most files store before the events.
+/// Information about the whole trace. Most files store it before the events.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[doc(hidden)]
 pub struct HeadInfo {
     /// The profiler that wrote the file: `Kineto`, `Nsight Systems` or `XLA`.
     pub recorder: &'static str,
-    /// The GPUs, grouped.
+    /// The GPUs; identical GPUs are one entry with a count.
     pub devices: Vec<DeviceInfo>,
     /// Versions of the runtime, the driver and the profiler.
     pub versions: Vec<(String, String)>,
@@ -100,11 +100,11 @@ pub struct Contents {
     pub shapes: bool,
     /// Whether the profiler recorded Python frames or call stacks of ops.
     pub stacks: bool,
-    /// `nn.Module` frames.
+    /// Whether calls of `nn.Module`s were recorded.
     pub modules: bool,
     /// Whether captured graphs were launched.
     pub graphs: bool,
-    /// User annotations.
+    /// Whether user annotations were recorded.
     pub annotations: bool,
 }
 
@@ -126,7 +126,7 @@ pub struct TraceInfo {
     pub events: u64,
     /// Number of kept events per category.
     pub categories: Vec<CategoryCount>,
-    /// Number of ignored events per phase and category.
+    /// Number of ignored events for each combination of `ph` and category.
     pub left_out: Vec<CategoryCount>,
     /// Number of kernels, copies and memsets.
     pub gpu_events: u64,
@@ -149,14 +149,15 @@ pub struct TraceInfo {
     pub contents: Contents,
     /// The kind of model that ran; `None` if no tree was built.
     pub model: Option<Model>,
-    /// How many launches of captured graphs were resolved; `None` if no captures were searched for.
+    /// For how many graph launches the captured graph was found; `None` if no captures were
+    /// searched for.
     pub captured: Option<CapturedInfo>,
     /// Irregularities in the file and in captures.
     pub notes: Vec<Note>,
 }
 
-/// How many launches of captured graphs were resolved, and how many kernels in these graphs were
-/// attributed to the ops that launched them.
+/// For how many graph launches the captured graph was found, and how many kernels of the replays
+/// were therefore attributed to the ops that launched them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[doc(hidden)]
 pub struct CapturedInfo {
@@ -164,7 +165,7 @@ pub struct CapturedInfo {
     pub launches: u64,
     /// Number of graph launches whose capture was found.
     pub fitting: u64,
-    /// Number of GPU events in all graph launches.
+    /// Total number of GPU events in all graph launches.
     pub kernels: u64,
     /// Number of GPU events placed below the captured call that launched them.
     pub placed: u64,
@@ -207,8 +208,8 @@ impl TraceInfo {
         }
     }
 
-    /// Summarizes a trace. The summary iterates over all events several times. The caller must fill
-    /// in the size of the file.
+    /// Summarizes a trace. This function iterates over all events several times. The caller must
+    /// fill in the size of the file.
     pub fn of(trace: &Trace) -> TraceInfo {
         let found = annotations(trace);
         let gpu: Vec<_> = trace.events().filter(|&e| trace.category(e).is_gpu()).collect();
@@ -269,8 +270,8 @@ fn categories(trace: &Trace) -> Vec<CategoryCount> {
         .collect()
 }
 
-/// Fraction of the GPU time spent in events whose launch can be found by correlation id, which is
-/// how call trees find launches.
+/// Fraction of the GPU time spent in events whose launch can be found by correlation id. Call trees
+/// find launches in the same way.
 fn launched_share(trace: &Trace, time: Nanos) -> Option<f64> {
     let ids = || trace.correlations().iter().filter(|(_, id)| **id > 0);
     let of_calls: FxHashSet<i64> = ids()

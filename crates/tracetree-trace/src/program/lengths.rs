@@ -10,14 +10,14 @@
 use crate::order::Order as _;
 use crate::trace::{Category, EventId, Nanos, ThreadId, Trace};
 
-/// Sums over the requests in one forward pass, separately for prompts and for generation.
+/// Token counts of one forward pass, summed over its requests. The first number in each array is for prompts, the
+/// second for generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Lengths {
-    /// Number of query tokens, for prompts and for generation.
+    /// Number of query tokens.
     pub queries: [u64; 2],
-    /// Number of key tokens, for prompts and for generation. The key tokens are the query tokens
-    /// and all tokens before them.
+    /// Number of key tokens: the query tokens and all tokens before them.
     pub keys: [u64; 2],
     /// Sum of (query tokens)² over the requests.
     pub queries_squared: [u64; 2],

@@ -10,9 +10,9 @@ use crate::tree::{CallId, CallKind, CallTree};
 pub enum Measure {
     /// The durations of kernels, copies and memsets.
     GpuTime,
-    /// The self time of ops: the duration of each op minus the durations of the ops below it. Host
-    /// time is measured if neither trace has GPU events. Python time outside of all ops is not
-    /// attributed to any op and is not measured.
+    /// The self time of ops: the duration of each op minus the durations of the ops directly below
+    /// it. Host time is measured if neither trace has GPU events. Python time outside of all ops is
+    /// not attributed to any op and is not measured.
     HostSelfTime,
 }
 
@@ -45,8 +45,8 @@ impl Measure {
         tree.calls().filter(move |&call| tree.kind(call) == wanted)
     }
 
-    /// Index of a measured call in columns that contain only measured calls; `None` for calls that
-    /// are not measured. Indexes are below [`Measure::slots`].
+    /// Index of a call in columns that store one value for each measured call; `None` if the call
+    /// is not measured. Indexes are below [`Measure::slots`].
     #[inline]
     #[doc(hidden)]
     pub fn slot(self, tree: &CallTree, call: CallId) -> Option<usize> {
@@ -56,8 +56,9 @@ impl Measure {
         }
     }
 
-    /// Length of columns that contain only measured calls. GPU events have their own numbers,
-    /// because most calls are not GPU events. The number of an op is its position among all calls.
+    /// Length of columns that store one value for each measured call. GPU events are numbered
+    /// separately, because most calls are not GPU events. The index of an op is its position among
+    /// all calls, so columns for host time have an entry for every call.
     #[doc(hidden)]
     pub fn slots(self, tree: &CallTree) -> usize {
         match self {
@@ -66,7 +67,7 @@ impl Measure {
         }
     }
 
-    /// Number of recorded durations from which the measured time of a call is computed.
+    /// How many recorded durations are used to compute the measured time of a call.
     #[doc(hidden)]
     pub fn durations(self, tree: &CallTree, call: CallId) -> u64 {
         match self {
@@ -100,8 +101,8 @@ fn ops_below(tree: &CallTree, op: CallId) -> u64 {
     count
 }
 
-/// Self time of an op: its duration minus the durations of the ops below it. The time of Python
-/// frames between an op and the ops below it counts as self time of the enclosing op.
+/// Self time of an op: its duration minus the durations of the ops directly below it. The time of
+/// Python frames between the op and these ops counts as self time of the op.
 fn op_self_time(tree: &CallTree, op: CallId) -> Nanos {
     if let Some(time) = tree.crowded_self_time(op) {
         return time;
@@ -116,9 +117,9 @@ fn op_self_time(tree: &CallTree, op: CallId) -> Nanos {
         if is_op {
             below += tree.duration(call);
         }
-        // If calls below a frame became siblings because they were nested too deeply, their times
-        // overlap. The time of ops below such a frame therefore counts as self time of the op above
-        // the frame.
+        // If calls below a frame were nested too deeply, they became siblings in the tree, so their
+        // times overlap. The time of ops below such a frame therefore counts as self time of the op
+        // above the frame.
         if is_op || tree.is_crowded(call) {
             next = call.0 + tree.size(call) as u32;
         }

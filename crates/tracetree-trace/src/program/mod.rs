@@ -138,15 +138,16 @@ impl Program {
         self.annotations.get_or_init(|| annotations(self.tree.trace()))
     }
 
-    /// The layers, and the position of each call. Later calls return the result of the first call,
-    /// so every call must pass the measure that is used for both traces.
+    /// The layers, and the position of each call. The result of the first call is cached and
+    /// ignores the measure of later calls, so every call must pass the measure that is used for
+    /// both traces.
     #[doc(hidden)]
     pub fn layers(&self, measure: Measure) -> &Arc<Layers> {
         let find = || Arc::new(Layers::in_steps(&self.tree, measure, self.steps()));
         self.layers.get_or_init(find)
     }
 
-    /// The kind of model that runs.
+    /// The architecture of the model that ran, with evidence; `None` if it cannot be determined.
     #[doc(hidden)]
     pub fn architecture(&self) -> Option<&Found<Architecture>> {
         self.architecture.get_or_init(|| Architecture::of(&self.tree)).as_ref()
@@ -163,7 +164,7 @@ impl Program {
         self.memory.get_or_init(|| MemoryUsage::of(&self.tree))
     }
 
-    /// The collectives of the trace.
+    /// Which ops and kernels of the trace communicate with other ranks.
     #[doc(hidden)]
     pub fn communication(&self) -> &Communication {
         self.communication.get_or_init(|| Communication::of(self.tree.trace()))

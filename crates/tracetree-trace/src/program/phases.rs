@@ -51,7 +51,7 @@ impl Phases {
         Phases { of_calls: of_calls.collect() }
     }
 
-    /// The phase of a call. For a GPU event, the phase in which the event was launched.
+    /// The phase of a call. A GPU event has the phase in which it was launched.
     #[doc(hidden)]
     pub fn phase(&self, call: CallId) -> Phase {
         self.of_calls[call.index()]
@@ -98,7 +98,7 @@ impl Evidence {
         }
     }
 
-    /// Whether nothing in the trace indicates a phase. This is usual for inference traces without
+    /// Whether nothing in the trace indicates a phase, as is usual for inference traces without
     /// annotations.
     fn is_none(&self) -> bool {
         let says_nothing = |thread: &Innermost| thread.changes.is_empty();
@@ -114,8 +114,8 @@ impl Evidence {
         let start = tree.trace().start(event);
         let annotated = self.annotated[tree.trace().thread_of(event).index()].at(start);
         let backward = self.is_backward[call.index()].then_some((start, Phase::TrainBackward));
-        // The backward op is the second argument because, if both start at the same time, the
-        // backward op is inside the annotation.
+        // The backward op is the second argument, because it is inside the annotation if both start
+        // at the same time.
         let said = later(later(above.said, annotated), backward);
         let led_to_backward = above.led_to_backward || self.leads_to_backward[call.index()];
         Known { said, led_to_backward }
@@ -131,8 +131,7 @@ impl Evidence {
     }
 }
 
-/// The argument whose phase started later. If both phases started at the same time, the second
-/// argument.
+/// Returns the phase that started later or, if both started at the same time, the second one.
 fn later(one: Option<(Nanos, Phase)>, two: Option<(Nanos, Phase)>) -> Option<(Nanos, Phase)> {
     match (one, two) {
         (Some((since, _)), Some((until, _))) if until < since => one,

@@ -172,8 +172,8 @@ impl Votes {
 }
 
 /// An accelerator that uses neither CUDA nor HIP, and the evidence for it. The profiler for such an
-/// accelerator records categories, calls or kernels with special names. The categories are looked
-/// up among the events that comparisons ignore.
+/// accelerator records categories, calls or kernels with special names. Comparisons ignore events
+/// with such categories, so the categories are looked up among the ignored events.
 fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
     let of_category = trace.left_out().iter().find_map(|(category, _)| {
         let name = category.to_ascii_lowercase();

@@ -57,7 +57,8 @@ pub(super) fn repeats(tree: &CallTree) -> Vec<CallId> {
     Vec::new()
 }
 
-/// Groups the siblings that can be repeats by name, and returns the group with the most GPU time.
+/// Groups siblings by name, and returns the group with the most GPU time. Only calls that can be
+/// repeats are included.
 fn largest_group(tree: &CallTree, times: &GpuTimes, siblings: &[CallId]) -> Vec<CallId> {
     let mut groups: BTreeMap<&str, (Nanos, Vec<CallId>)> = BTreeMap::new();
     for &call in siblings.iter().filter(|&&call| can_repeat(tree, call)) {
@@ -82,16 +83,15 @@ fn is_outside_of_models(tree: &CallTree, call: CallId) -> bool {
     tree.kind(call) == CallKind::Frame && !tree.is_module(call)
 }
 
-/// Whether calls do similar work: their numbers of GPU events must be within a factor of two. The
-/// numbers of GPU events need not be equal, because the first call may do more work than later
-/// calls.
+/// Whether calls do similar work: their numbers of GPU events must be within a factor of two. They
+/// need not be equal, because the first call may do more work than later calls.
 fn are_alike(tree: &CallTree, calls: &[CallId]) -> bool {
     let counts = || calls.iter().map(|&call| tree.gpu_events(call));
     let most = counts().max().unwrap_or(0);
     counts().min().is_some_and(|least| 2 * least >= most)
 }
 
-/// The total GPU time before each call in preorder.
+/// For each call, the total GPU time of all calls before it in preorder.
 struct GpuTimes(Vec<Nanos>);
 
 impl GpuTimes {

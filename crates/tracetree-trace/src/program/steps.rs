@@ -1,10 +1,9 @@
 //! Finds the steps of a trace, and assigns every call to a step.
 //!
-//! Steps are the `ProfilerStep#N` annotations. In a trace without `ProfilerStep#N` annotations,
-//! steps are the outermost batches of an inference engine. In a trace that has neither
-//! `ProfilerStep#N` annotations nor batches, steps are the repeats of a call ([`RepeatDetection`]).
-//! GPU work belongs to the step in which it was *launched*, because kernels of one step often run
-//! while the host is already in the next step.
+//! The `ProfilerStep#N` annotations of a trace are its steps. If there are none, the outermost
+//! batches of an inference engine are the steps. If there are no batches either, the repeats of a
+//! call are the steps ([`RepeatDetection`]). GPU work belongs to the step in which it was
+//! *launched*, because kernels of one step often run while the host is already in the next step.
 //!
 //! If all steps are on one thread, a call on any thread belongs to the step during which it starts.
 //! This rule covers the backward pass, which runs on its own thread. If several threads have steps,
@@ -18,8 +17,9 @@ use crate::trace::{EventId, Nanos, ThreadId};
 use crate::tree::{CallId, CallKind, CallTree, Stretches};
 use std::ops::Range;
 
-/// A step of one trace, identified by its position in start order, counting from 0. If two traces
-/// have the same number of steps, steps at the same position are counterparts.
+/// A step of one trace, identified by its position in start order, counting from 0. Steps of two
+/// traces are matched by position or by content, so the counterpart of a step may have a different
+/// position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StepId(pub u32);
 
@@ -51,7 +51,7 @@ pub struct StepSpan {
     pub event: EventId,
     /// Why the span of time counts as a step.
     pub origin: StepOrigin,
-    /// The thread that the step is on.
+    /// The thread on which the annotation or the repeated call was recorded.
     pub thread: ThreadId,
     /// Start time in ns.
     pub start: Nanos,
@@ -61,9 +61,10 @@ pub struct StepSpan {
     pub number: Option<u64>,
     /// The phase of the step's batches, if all batches are in the same phase.
     pub phase: Option<Phase>,
-    /// Number of tokens in the step's batches, if the number is recorded for all of these batches.
+    /// Number of tokens in the step's batches; `None` unless the number is recorded for every
+    /// batch.
     pub tokens: Option<u64>,
-    /// Number of requests in the step's batches, if there are any.
+    /// Number of requests in the step's batches; `None` if the step has no batches.
     pub requests: Option<u64>,
 }
 
@@ -132,7 +133,7 @@ impl Steps {
         }
     }
 
-    /// The name of the call whose repeats are the steps; `None` if the steps were recorded.
+    /// The name of the call whose repeats are the steps; `None` if the steps are annotations.
     #[doc(hidden)]
     pub fn repeated<'t>(&self, tree: &'t CallTree) -> Option<&'t str> {
         let first = self.spans.first().filter(|span| span.origin == StepOrigin::Repeat);
@@ -150,8 +151,7 @@ impl Steps {
         self.spans.is_empty()
     }
 
-    /// The step in which a call was made. For a GPU event, the step in which the event was
-    /// launched.
+    /// The step in which a call was made. A GPU event belongs to the step in which it was launched.
     #[inline]
     pub fn step(&self, call: CallId) -> Option<StepId> {
         self.of_calls.get(call.index()).flatten()
@@ -164,7 +164,7 @@ impl Steps {
     }
 
     /// Whether the calls from `first` up to `end` (exclusive, in preorder) are either all in the
-    /// same step or all outside of steps.
+    /// same step or all in no step.
     #[doc(hidden)]
     pub fn are_in_one(&self, first: CallId, end: CallId) -> bool {
         self.of_calls.is_one(first.index()..end.index())
@@ -303,7 +303,8 @@ impl<'a> Finder<'a> {
         self.last.2
     }
 
-    /// The step at a given time, and the range of times around it for which the answer is the same.
+    /// The step at a given time, and the range of times around this time for which the result is
+    /// the same.
     fn around(&self, list: &[u32], moment: Nanos) -> (Range<Nanos>, Option<StepId>) {
         let span = |&at: &u32| &self.spans[at as usize];
         let after = list.partition_point(|at| span(at).start <= moment);

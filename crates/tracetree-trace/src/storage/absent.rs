@@ -1,5 +1,5 @@
-//! Replaces remote storage in builds without the `remote` feature. Remote addresses are recognized,
-//! but they are rejected with an error that suggests a remedy.
+//! Replaces remote storage in builds without the `remote` feature. Remote addresses are still
+//! recognized, but using one is an error that suggests a remedy.
 
 use super::{Created, Stored};
 use crate::error::{Error, ErrorKind, Result};
@@ -31,7 +31,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     refused(path)
 }
 
-/// An object that cannot be opened.
+/// A remote object, which cannot be opened in this build.
 pub struct Opening(PathBuf);
 
 impl Opening {
@@ -52,7 +52,7 @@ pub(super) fn is_pinned(_: &Stored) -> bool {
     true
 }
 
-/// An object that cannot be written.
+/// A remote object, which cannot be written in this build.
 pub struct Creating(PathBuf);
 
 impl Creating {

@@ -1,5 +1,5 @@
-//! Writes a local file by writing a temporary file in the same folder and then renaming it to the
-//! final name.
+//! Lists, reads and writes local files. To write a file, a temporary file is written in the same
+//! folder and then renamed or linked to the final name.
 
 use super::{Created, Stored};
 use crate::error::{Error, ErrorKind, Result};
@@ -138,7 +138,7 @@ fn failed(path: &Path, error: io::Error) -> Error {
     if is_full { error.remedy("free some space, or choose another folder") } else { error }
 }
 
-/// The folder of a file; the current folder for a bare name.
+/// The folder of a file; the current folder if the path is only a file name.
 fn folder_of(path: &Path) -> &Path {
     let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
@@ -156,7 +156,7 @@ const ASIDE: (&str, &str) = (".tracetree-", ".part");
 const STALE: Duration = Duration::from_secs(3600);
 
 /// Removes the temporary files of writers that were killed. Temporary files that cannot be removed
-/// are left behind.
+/// stay in the folder.
 pub(super) fn remove_stale(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {

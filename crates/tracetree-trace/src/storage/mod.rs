@@ -28,7 +28,8 @@ pub struct Stored {
     pub version: String,
 }
 
-/// A file or object that is being opened. The first bytes of an object have already been requested.
+/// A file or object that is being opened. The first bytes of a remote object may already have been
+/// requested.
 pub enum Opening {
     /// A local file, which is opened only when it is read.
     Local(PathBuf),
@@ -37,7 +38,8 @@ pub enum Opening {
 }
 
 impl Opening {
-    /// Number of bytes that were requested in advance. They are already in memory or on their way.
+    /// Number of bytes that were requested in advance. They have arrived, or their transfer has
+    /// started.
     pub fn ahead(&self) -> u64 {
         match self {
             Opening::Local(_) => 0,
@@ -45,7 +47,7 @@ impl Opening {
         }
     }
 
-    /// Waits for the first bytes of the file or object.
+    /// Opens the file, or waits for the first bytes of the object.
     ///
     /// # Errors
     /// Fails if the file or object cannot be opened, or if an object is not the requested version.
@@ -87,7 +89,7 @@ pub enum Created {
     Kept,
 }
 
-/// The prefixes that identify addresses.
+/// The prefixes that identify remote addresses.
 const SCHEMES: [&str; 7] =
     ["s3://", "gs://", "az://", "abfs://", "abfss://", "https://", "http://"];
 
@@ -135,8 +137,9 @@ pub fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     if is_remote(path) { remote::open(path) } else { local::open(path) }
 }
 
-/// Starts opening a given version of a file or object. The first bytes of an object are requested
-/// immediately. The version of a local file is not checked.
+/// Starts opening a given version of a file or object. The first bytes of a remote object are
+/// requested immediately, unless the object is on a web server or its version is not an ETag. The
+/// version of a local file is not checked.
 pub fn begin(stored: &Stored) -> Opening {
     if is_remote(&stored.path) {
         Opening::Remote(Box::new(remote::begin(stored)))
@@ -212,13 +215,13 @@ pub fn create_file(path: &Path) -> std::io::Result<std::fs::File> {
     local::create_file(path)
 }
 
-/// The error for an existing file that tracetree did not write and would have to replace.
+/// The error for an output path at which a file exists that tracetree did not write.
 pub fn foreign(path: &Path) -> Error {
     Error::new(ErrorKind::Usage, path, "already exists and was not written by tracetree")
         .remedy("choose another folder with -o, move the file, or overwrite it with --force")
 }
 
-/// Copies a local file to an address.
+/// Copies a local file to a remote address.
 ///
 /// # Errors
 /// Fails if the file cannot be read or the object cannot be written.

@@ -1,5 +1,5 @@
-//! Computes a property of names once per distinct name, because a trace has few names and many
-//! events with each name.
+//! Computes a property of each distinct name only once, because a trace has few distinct names but
+//! many events.
 
 use super::{TextId, Trace};
 

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Name of the folder that is searched for captures; the folder is next to the trace.
+/// Name of the folder next to a trace that is searched for captures.
 pub const CAPTURE_FOLDER: &str = "capture_traces";
 const DETAILS: &str = "execution_details.json";
 
@@ -33,8 +33,8 @@ struct Details {
 }
 
 impl CaptureFile {
-    /// Lists the capture files at `paths`. For a folder, all traces in the folder are listed,
-    /// sorted by name.
+    /// Lists the capture files at `paths`. If a path is a folder, all traces in this folder are
+    /// listed, sorted by name.
     ///
     /// # Errors
     /// Fails if a folder cannot be read or contains no trace.

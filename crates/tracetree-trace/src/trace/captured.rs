@@ -49,7 +49,8 @@ pub(crate) struct GraftedCall {
     pub(crate) depth: u32,
 }
 
-/// The sequence numbers of each replay are increased by a different multiple of 2^`SEQUENCES`.
+/// The sequence numbers of each replay are increased by a different multiple of 2^`SEQUENCES`, so
+/// that they are distinct.
 const SEQUENCES: u32 = 40;
 
 impl Trace {
@@ -77,9 +78,9 @@ impl Trace {
         &self.captured
     }
 
-    /// Returns an offset and the launch's uid for each graph launch with captured calls, in the
-    /// order of these calls. The uid of a captured call is the offset plus the call's position in
-    /// the capture file.
+    /// For each graph launch with captured calls, returns an offset and the uid of the launch, in
+    /// the order of the captured calls. The uid of a captured call is the offset plus the call's
+    /// position in the capture file.
     #[doc(hidden)]
     pub fn captured_ranges(&self) -> Vec<(Uid, Uid)> {
         let range = |(event, call): (EventId, &CapturedCall)| {
@@ -90,7 +91,7 @@ impl Trace {
         ranges
     }
 
-    /// For each GPU event of a replayed graph, the uid of the captured call that launches it.
+    /// For each GPU event of a replayed graph, the uid of the captured call that launched it.
     #[doc(hidden)]
     pub fn captured_launches(&self) -> &Sparse<Uid> {
         &self.captured_launches
@@ -105,9 +106,9 @@ impl Trace {
         }
     }
 
-    /// The label of an event in reports: its position in `traceEvents`. For a captured call, this
-    /// is the position of its graph launch and, after a colon, the call's position in the capture's
-    /// `traceEvents`.
+    /// The label of an event in reports: its position in `traceEvents`. The label of a captured
+    /// call consists of the position of its graph launch, a colon, and the call's position in the
+    /// capture's `traceEvents`.
     #[doc(hidden)]
     pub fn uid_label(&self, event: EventId) -> String {
         match self.captured(event) {
@@ -116,8 +117,8 @@ impl Trace {
         }
     }
 
-    /// The captured call that is below the graph launch `launch` and at position `uid` in the
-    /// capture's `traceEvents`.
+    /// Finds a captured call by its graph launch `launch` and its position `uid` in the capture's
+    /// `traceEvents`.
     #[doc(hidden)]
     pub fn captured_at(&self, launch: Uid, uid: Uid) -> Option<EventId> {
         let wanted = |call: &CapturedCall| call.launch == launch && call.uid == uid;
@@ -140,8 +141,8 @@ impl Trace {
     }
 
     /// Returns the trace with captured calls appended after its own events, and the number of
-    /// grafts that were added. Grafting stops at the first graft whose calls do not fit into 2^32
-    /// positions.
+    /// `grafts` that were added. This function stops at the first graft whose calls would exceed
+    /// 2^32 positions.
     pub(crate) fn with_captured(&self, captures: &[&Trace], grafts: &[Graft]) -> (Trace, usize) {
         let mut grown = self.clone();
         grown.capture_sources = captures.iter().map(|trace| trace.source.clone()).collect();

@@ -22,8 +22,8 @@ pub struct CapturedCall {
     pub known: CapturedAs,
     /// The graph launch above the call, as a position in the trace's own `traceEvents`.
     pub launch: Uid,
-    /// Position of the call in the capture's `traceEvents`. If the call is a program part, the
-    /// value is instead the part's position below the launch.
+    /// Position of the call in the capture's `traceEvents`; for a program part, its position below
+    /// the launch.
     pub uid: Uid,
     /// Index of the capture in [`Trace::capture_sources`](super::Trace::capture_sources).
     pub(crate) source: u32,

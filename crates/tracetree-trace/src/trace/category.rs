@@ -19,7 +19,7 @@ pub enum Category {
     Memset,
     /// `user_annotation`: an interval that a user or a framework named, such as `ProfilerStep#3`.
     UserAnnotation,
-    /// `gpu_user_annotation`: the corresponding interval on the GPU.
+    /// `gpu_user_annotation`: the interval on the GPU that corresponds to a `user_annotation`.
     GpuUserAnnotation,
 }
 

@@ -24,9 +24,9 @@ pub struct Thread {
     pub name: TextId,
 }
 
-/// The arguments of an op, each as JSON text with one blank after each `,` and no other blanks.
-/// Python's `ast.literal_eval` and `json.loads` can both read this form. An absent argument is an
-/// empty string.
+/// The arguments of an op. Each argument is JSON text with one blank after each `,` and no other
+/// blanks. Python's `ast.literal_eval` and `json.loads` can both read this form. An absent argument
+/// is an empty string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Arguments {
     /// `Input Dims` (2021: `Input dims`).
@@ -90,8 +90,7 @@ pub struct Stream {
     pub number: i64,
 }
 
-/// The launch dimensions of a kernel. Each dimension list has the same JSON form as in the trace
-/// and is empty if not recorded.
+/// The launch dimensions of a kernel, as JSON lists. A list is empty if it was not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[doc(hidden)]
 pub struct Grid {
@@ -101,7 +100,7 @@ pub struct Grid {
     pub block: TextId,
 }
 
-/// The amounts of data that a rank contributed to a collective and received from it.
+/// How much data a rank contributed to a collective, and how much data it received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Message {
@@ -125,7 +124,7 @@ pub struct FlowPoint {
     pub id: i64,
     /// Category of the flow arrow (`ac2g`, `fwdbwd`, …).
     pub category: TextId,
-    /// Whether this point starts the flow arrow, or continues or finishes it.
+    /// Whether this point starts the flow arrow or is a later point of it.
     pub end: FlowEnd,
     /// The thread of this point.
     pub thread: ThreadId,
@@ -133,7 +132,7 @@ pub struct FlowPoint {
     pub time: Nanos,
 }
 
-/// Whether a point starts a flow arrow, or continues or finishes it.
+/// Whether a point starts a flow arrow or is a later point of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[doc(hidden)]
 pub enum FlowEnd {
@@ -191,7 +190,8 @@ pub struct Trace {
     pub(crate) losses: Losses,
     pub(crate) total_events: u64,
     pub(crate) left_out: Vec<(String, u64)>,
-    /// Time spans of GPU events that a selection dropped: disjoint, sorted by start.
+    /// Time spans in which a device ran GPU events that a selection dropped: disjoint, sorted by
+    /// start.
     pub(crate) unselected: Vec<(Nanos, Nanos)>,
     pub(crate) unpacked_bytes: u64,
     pub(crate) content_hash: u128,
@@ -231,7 +231,7 @@ impl Trace {
         self.uids.get(event.index())
     }
 
-    /// The kept event at this position in `traceEvents`.
+    /// The event at this position in `traceEvents`; `None` if the event was not kept.
     pub fn event_at(&self, uid: Uid) -> Option<EventId> {
         self.uids.position(uid).map(|at| EventId(at as u32))
     }
@@ -255,7 +255,7 @@ impl Trace {
         self.names[event.index()]
     }
 
-    /// Thread of the event. For a GPU event, the thread is (device, stream).
+    /// Thread of the event. The thread of a GPU event consists of its device and its stream.
     #[inline]
     #[doc(hidden)]
     pub fn thread_of(&self, event: EventId) -> ThreadId {
@@ -434,7 +434,7 @@ impl Trace {
         &self.threads[id.index()]
     }
 
-    /// Metadata of the trace, without its events.
+    /// The metadata that the trace stores outside of its events.
     pub fn header(&self) -> &Header {
         &self.header
     }
@@ -457,8 +457,8 @@ impl Trace {
         self.total_events
     }
 
-    /// Number of events that comparisons ignore, by phase and category (`i cpu_instant_event`),
-    /// sorted.
+    /// Number of events that comparisons ignore, sorted, for each `ph` and category
+    /// (such as `i cpu_instant_event`).
     pub fn left_out(&self) -> &[(String, u64)] {
         &self.left_out
     }

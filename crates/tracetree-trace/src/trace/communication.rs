@@ -1,12 +1,12 @@
 //! Determines whether a kernel or op with a given name communicates with other ranks.
 //!
 //! The names of collectives (`all_reduce`, `ncclDevKernel`) have many spellings, prefixes and
-//! suffixes. Collectives are therefore searched for as substrings of the lower-case name without
-//! `_` characters. Template arguments and parameters are ignored, because they contain the names of
-//! other kernels.
+//! suffixes. This module therefore searches names for substrings, after removing all `_` and
+//! converting the name to lower case. Template arguments and parameters are ignored, because they
+//! contain the names of other kernels.
 
-/// Substrings that occur in both kernel names and op names: the names of collectives, and the names
-/// of libraries whose ops and kernels have similar names.
+/// Substrings that indicate communication in both kernel names and op names: the names of
+/// collectives, and the names of libraries whose ops and kernels have similar names.
 const OF_BOTH: [&str; 9] = [
     "allreduce",
     "allgather",
@@ -19,7 +19,7 @@ const OF_BOTH: [&str; 9] = [
     "quickreduce",
 ];
 
-/// Substrings that occur only in the names of communication kernels.
+/// Substrings that indicate communication only in kernel names.
 const OF_KERNELS: [&str; 17] = [
     "ncclkernel",
     "nccldev",
@@ -40,11 +40,11 @@ const OF_KERNELS: [&str; 17] = [
     "a2acombine",
 ];
 
-/// Prefix of Ascend's collectives (`hcom_allReduce_`); elsewhere in a name, this substring has no
-/// meaning.
+/// Prefix of the names of Ascend's collectives (`hcom_allReduce_`). Elsewhere in a name, this
+/// string does not indicate communication.
 const ASCEND: &str = "hcom";
 
-/// Substrings that occur only in the names of communication ops.
+/// Substrings that indicate communication only in op names.
 const OF_OPS: [&str; 7] = [
     "recordparamcomms",
     "c10d::",
@@ -55,8 +55,8 @@ const OF_OPS: [&str; 7] = [
     "dispatchcombine",
 ];
 
-/// Substrings in the names of ops that only copy data: they arrange data for a collective or unpack
-/// its result (FSDP's `all_gather_copy_in`).
+/// Substrings in the names of ops that only copy data, to arrange it for a collective or to unpack
+/// the collective's result (FSDP's `all_gather_copy_in`).
 const LAYS_OUT: [&str; 3] = ["copyin", "copyout", "chunkcat"];
 
 /// Whether a kernel with this name communicates with other ranks.

@@ -1,5 +1,5 @@
-//! Appends numbers to a string as decimal digits. A report contains a million numbers, so this
-//! module avoids `format!`.
+//! Appends numbers to a string as decimal digits. A report may contain a million numbers, so
+//! `format!` would be too slow.
 
 /// Appends a whole number.
 #[inline]

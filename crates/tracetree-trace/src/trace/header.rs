@@ -64,10 +64,10 @@ pub struct Distributed {
     pub world_size: Option<i64>,
 }
 
-/// All fields of interest at the top level of a trace file, except `traceEvents`.
+/// The fields at the top level of a trace file that comparisons need, except `traceEvents`.
 ///
-/// The `metadata` and environment blocks are never read, because they contain credentials in real
-/// traces.
+/// The blocks with `metadata` and environment variables are never read, because they contain
+/// credentials in real traces.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Header {
     /// The profiler that wrote the trace file.

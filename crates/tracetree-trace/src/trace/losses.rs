@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 #[serde(default)]
 #[doc(hidden)]
 pub struct Losses {
-    /// Number of elements in `traceEvents` that could not be read or are not events (`null`, `{}`).
-    /// A single empty element is not counted.
+    /// Number of elements in `traceEvents` that could not be read or are not events. One empty
+    /// element (`null` or `{}`) per file is not counted.
     pub events: u64,
     /// Number of bytes of decompressed text that were not read.
     pub bytes: u64,

@@ -3,8 +3,8 @@
 use super::ids::{ThreadId, Uid};
 use super::time::Nanos;
 
-/// The memory that an allocator manages, identified by `Device Type` and `Device Id` in the trace;
-/// `None` if not recorded.
+/// Identifies the memory of one device by its `Device Type` and `Device Id` in the trace. A value
+/// is `None` if it was not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[doc(hidden)]
 pub struct MemoryDevice {
@@ -39,8 +39,8 @@ pub struct MemoryEvent {
     pub address: Option<i64>,
     /// `Total Allocated`: number of bytes in live blocks after the event.
     pub allocated: Option<i64>,
-    /// `Total Reserved`: number of bytes that the allocator has reserved after the event.
+    /// `Total Reserved`: number of bytes that are reserved by the allocator after the event.
     pub reserved: Option<i64>,
-    /// `Ev Idx`: order among events at the same time.
+    /// `Ev Idx`: determines the order of events at the same time.
     pub order: Option<i64>,
 }

@@ -4,8 +4,8 @@
 use super::ids::{ThreadId, Uid};
 use super::time::Nanos;
 
-/// Number of entries per block of a column. Each entry is stored as its distance from the first
-/// entry of its block.
+/// Number of entries per block of a column. Within a block, each entry is stored as its distance
+/// from the first entry.
 const BLOCK: usize = 64;
 
 /// A column of numbers. Each number is stored as its distance from the first number of its block;
@@ -29,7 +29,7 @@ pub(crate) trait Number: Copy + Ord {
 
 /// The integer type of a stored distance.
 pub(crate) trait Distance: Copy + PartialEq + TryFrom<i64> + Into<i64> {
-    /// Value that marks a number as stored separately.
+    /// A value that is stored instead of the distance if the number is stored separately.
     const FAR: Self;
 }
 
@@ -138,7 +138,7 @@ impl<T: Number, D: Distance> Near<T, D> {
     }
 
     fn distance(&self, at: usize, number: T) -> D {
-        // If the subtraction wraps around, the addition in `get` reverses it.
+        // If this subtraction wraps around, the addition in `get` wraps back.
         let distance = number.whole().wrapping_sub(self.firsts[at / BLOCK].whole());
         D::try_from(distance).unwrap_or(D::FAR)
     }

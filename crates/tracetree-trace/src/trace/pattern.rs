@@ -31,7 +31,7 @@ impl Pattern {
         self.0.replace_all(name, with)
     }
 
-    /// The first capture group that `with` refers to but the pattern does not have.
+    /// The first capture group that `with` refers to although the pattern does not define it.
     #[doc(hidden)]
     pub fn unknown_group(&self, with: &str) -> Option<String> {
         let known = |group: &&str| {

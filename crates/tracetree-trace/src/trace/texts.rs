@@ -15,7 +15,7 @@ impl TextId {
     /// The empty string.
     pub const EMPTY: TextId = TextId(0);
 
-    /// Index among the strings of the trace, for tables that are indexed by string.
+    /// The id as an index, for tables with one entry for each string of the trace.
     #[doc(hidden)]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -104,7 +104,7 @@ fn slice<'a>(buffer: &'a str, ends: &[u32], id: u32) -> &'a str {
     &buffer[range(ends, id)]
 }
 
-/// Range of the string with this id in the buffer.
+/// The range of the buffer that contains the string with this id.
 #[inline]
 fn range(ends: &[u32], id: u32) -> Range<usize> {
     match id {

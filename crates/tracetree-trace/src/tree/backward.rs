@@ -13,12 +13,13 @@ use crate::trace::{EventId, ThreadId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Maximum number of threads that may vote for one sequence number. A process runs forward ops on
-/// few threads: at most one per device or autograd thread.
+/// Maximum number of threads that can receive a vote from one backward op. A process runs forward
+/// ops on only a few threads: at most one for each device or autograd thread.
 const MOST_FORWARD_THREADS: usize = 32;
 
 impl CallTree {
-    /// Pairs of a forward op and an outermost backward op, sorted by backward op.
+    /// The outermost backward ops, each with its forward op, as pairs (forward op, backward op)
+    /// sorted by backward op.
     #[doc(hidden)]
     pub fn backward_links(&self) -> &[(CallId, CallId)] {
         self.backward.get_or_init(|| self.find_backward_links())

@@ -10,7 +10,8 @@ use super::{CallId, CallTree};
 #[derive(Debug)]
 pub struct Descent<T> {
     path: Vec<(CallId, T)>,
-    /// The calls that a visit still has to enter. A field, so that each visit reuses the memory.
+    /// The calls that the current visit still has to enter. This is a field so that each visit
+    /// reuses the allocated memory.
     new: Vec<CallId>,
 }
 

@@ -70,8 +70,8 @@ impl Grafts {
 /// Sets, for each call, the start of the first GPU event at or below the call. `own` returns the
 /// start of the first GPU event that a call launched itself.
 fn find_firsts(calls: &mut [Grafted], own: impl Fn(EventId) -> Option<Nanos>) {
-    // For each depth: among the calls at this depth that were visited and their subtrees, the start
-    // of the first GPU event. The entry is removed when the parent of these calls is visited.
+    // For each depth: the start of the first GPU event in the subtrees of the calls that were
+    // visited so far at this depth. The entry is removed when the parent of these calls is visited.
     let mut below: Vec<Option<Nanos>> = Vec::new();
     for call in calls.iter_mut().rev() {
         let depth = call.depth as usize;

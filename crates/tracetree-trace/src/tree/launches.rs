@@ -4,8 +4,8 @@
 //! runtime call that launched it, and all kernels in a graph have the same correlation as the graph
 //! launch. The correlations 0 and -1 (RCCL) do not identify a launch. In traces from torch 1.12 to
 //! 2.2, `External id` repeats the correlation and refers to the wrong op. `External id` is
-//! therefore used only if the trace has no runtime calls, the id differs from the correlation, and
-//! the op starts before its GPU event.
+//! therefore used only if the trace has no runtime calls and the GPU events have external ids that
+//! differ from their correlations. Even then, the op must start before its GPU event.
 
 use crate::trace::{Category, EventId, Notes, Trace};
 use rustc_hash::FxHashMap;
@@ -71,8 +71,8 @@ fn launchers(trace: &Trace) -> Launchers {
     let mut calls = FxHashMap::default();
     for (event, &id) in trace.correlations().iter().filter(host(Category::Runtime)) {
         if id > 0 {
-            // If a runtime call and its inner driver call share an id, the call that comes first is
-            // used.
+            // If a runtime call and its inner driver call share an id, the call that comes first in
+            // the file is used.
             calls.entry(id).or_insert(event);
         }
     }

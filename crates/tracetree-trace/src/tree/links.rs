@@ -1,5 +1,5 @@
-//! Stores the links between calls as a graph that can be queried and exported. Nesting is not a
-//! link.
+//! Stores the links between calls (launches, links from forward to backward ops, and flow arrows)
+//! as a graph that can be queried and exported. The nesting of calls does not count as a link.
 
 use super::{CallId, CallTree};
 use crate::escape::one_line;

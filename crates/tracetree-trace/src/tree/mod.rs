@@ -77,8 +77,7 @@ pub enum CallKind {
     Gpu,
 }
 
-/// Value that marks a missing call, event or thread: the parent of a root, or the event of the
-/// unlinked root.
+/// Value that marks a missing call, event or thread, such as the parent of a root.
 const NONE: u32 = u32::MAX;
 
 /// Name prefix of the ops that run nodes in the autograd graph.
@@ -120,7 +119,7 @@ pub struct CallTree {
     /// For each call, its event; for a thread root, the thread.
     sources: Vec<u32>,
     parents: Vec<u32>,
-    /// End of each call's subtree in preorder, exclusive.
+    /// For each call, the position in preorder after the last call of its subtree.
     ends: Vec<u32>,
     /// For each call, the number of GPU events before the call in preorder; one additional entry
     /// contains the number of all GPU events.
@@ -357,7 +356,7 @@ impl CallTree {
         }
     }
 
-    /// The thread of a thread root.
+    /// The thread that a thread root represents; `None` for all other calls.
     pub fn thread(&self, call: CallId) -> Option<ThreadId> {
         (self.kind(call) == CallKind::Thread).then(|| ThreadId(self.sources[call.index()]))
     }
@@ -421,24 +420,24 @@ impl CallTree {
         self.event(call).is_some_and(|event| self.trace.is_captured(event))
     }
 
-    /// Whether a captured call was recorded during the capture, or is known only from a name in the
-    /// replay's kernels. Returns `None` for a call that ran.
+    /// How a captured call is known: it was recorded during the capture, or only the kernels of the
+    /// replay name it. Returns `None` for a call that ran.
     #[doc(hidden)]
     pub fn captured_as(&self, call: CallId) -> Option<CapturedAs> {
         Some(self.trace.captured(self.event(call)?)?.known)
     }
 
-    /// Whether the captured calls below a graph launch were recorded during the capture, or are
-    /// known only from names in the replay's kernels. Returns `None` if there are no captured
-    /// calls.
+    /// How the captured calls below a graph launch are known: they were recorded during the
+    /// capture, or only the kernels of the replay name them. Returns `None` if there are no
+    /// captured calls.
     #[doc(hidden)]
     pub fn known_below(&self, launch: CallId) -> Option<CapturedAs> {
         let has_only_events = self.size(launch) == self.gpu_events(launch) + 1;
         (!has_only_events).then(|| self.children(launch).find_map(|call| self.captured_as(call)))?
     }
 
-    /// Whether the call launches a captured graph whose calls are unknown. Program parts that the
-    /// kernels name do not count as calls.
+    /// Whether the call launches a captured graph whose calls are unknown. A program part that is
+    /// known only from the kernels' names does not count as a known call.
     #[doc(hidden)]
     pub fn is_bare_replay(&self, call: CallId) -> bool {
         self.is_graph_launch(call) && self.known_below(call) != Some(CapturedAs::Call)
@@ -522,8 +521,8 @@ impl CallTree {
     /// All `nn.Module` frames, in preorder.
     #[doc(hidden)]
     pub fn module_calls(&self) -> impl Iterator<Item = CallId> {
-        // All calls in a range have the same innermost module call. The first range of a module
-        // call begins with the module call.
+        // All calls in a range have the same innermost module call. The first range that belongs to
+        // a module call begins with the module call itself.
         let begins = self.modules().begins();
         begins.filter_map(|(at, module)| module.filter(|module| module.index() == at))
     }

@@ -19,7 +19,8 @@ pub struct ModuleName<'n> {
     pub instance: &'n str,
     /// The class of the module.
     pub class: &'n str,
-    /// The number that the profiler gave the instance; instances are numbered by their first call.
+    /// The number that the profiler gave the instance; instances are numbered in the order of their
+    /// first calls.
     pub number: Option<&'n str>,
 }
 

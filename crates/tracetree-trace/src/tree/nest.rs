@@ -21,8 +21,8 @@
 //! ```
 //!
 //! Calls that are nested more deeply than [`DEEPEST`] become siblings at that depth. Many later
-//! stages walk from each call to the root, so the limit keeps the number of visited calls in each
-//! of these stages at or below the number of calls times [`DEEPEST`].
+//! stages walk from each call to the root, so the limit bounds the work of such a stage: it visits
+//! at most about [`DEEPEST`] calls for each call.
 
 use super::grafts::Grafts;
 use super::launches::Launched;
@@ -30,7 +30,7 @@ use super::{CallKind, Frames, NONE};
 use crate::trace::{Category, EventId, Nanos, Trace};
 use std::cmp::Ordering;
 
-/// Maximum clock error between two calls on one thread.
+/// Maximum overlap or overhang of two calls on one thread that is treated as timer noise.
 const TIMER_NOISE: Nanos = Nanos(1_000);
 
 /// Maximum depth of host calls below a thread. The deepest of 170 recorded traces has 112 levels,
@@ -209,7 +209,8 @@ impl<'a> Planter<'a> {
         self.grafts = grafts;
     }
 
-    /// Closes the open captured calls from `depth` on, after adding their remaining GPU events.
+    /// Closes the open captured calls at `depth` and deeper, after adding their remaining GPU
+    /// events.
     fn close_captured(&mut self, open: &mut Vec<(u32, &[EventId])>, depth: u32) {
         while let Some((_, events)) = open.pop_if(|(own, _)| *own >= depth) {
             events.iter().for_each(|&event| self.plant_gpu_event(event));

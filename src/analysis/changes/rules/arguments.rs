@@ -1,5 +1,5 @@
-//! Classifies matched ops whose arguments differ between the sides: precision, shapes, memory format,
-//! optional tensors, other values.
+//! Creates the changes for matched ops whose arguments differ between the sides: changes of precision, shapes, memory
+//! format, optional tensors, or other argument values.
 
 use super::parameters;
 use crate::analysis::Attribution;
@@ -14,8 +14,8 @@ use crate::trace::Argument;
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Subject of shape changes in the optimizer, which usually follow from a change in the model's
-/// parameters.
+/// Subject of the change that contains all shape differences in the optimizer. They usually follow from a change in the
+/// model's parameters.
 pub(super) const OPTIMIZER: &str = "optimizer";
 
 /// Names of ops that allocate or rearrange tensors; the `_` suffix of in-place variants is omitted. The
@@ -49,7 +49,7 @@ const ARRANGING: [&str; 26] = [
     "aten::zeros",
 ];
 
-/// Subject of a change that consists of an optional tensor passed by only one side.
+/// Subject of the change that contains all ops to which only one side passes an optional tensor.
 pub(in crate::analysis::changes) const TENSORS: &str = "tensors";
 
 pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument], values: &Values) {
@@ -65,7 +65,7 @@ pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument],
             return;
         }
     }
-    // A change of a model parameter, such as the number of layers, explains why sizes differ.
+    // A changed model parameter, such as the number of layers, explains why sizes differ.
     let explains_sizes = |value: &&Value| {
         value.parameter().is_some_and(|parameter| parameters::OF_WEIGHTS.contains(&parameter))
     };
@@ -81,7 +81,7 @@ pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument],
     other.for_each(|value| claim_value(drafts, node, value));
 }
 
-/// Assigns an op to a change if the types, shapes or formats of its tensors differ.
+/// If the types, shapes or memory formats of an op's tensors differ, assigns the op to a change and returns true.
 fn claim_tensors(
     drafts: &mut Drafts<'_>,
     node: MergedId,
@@ -170,9 +170,8 @@ pub(super) struct Value {
     two: String,
 }
 
-/// Argument values that differ, each with the steps in which it differs. Many values vary from step to step
-/// or by chance. A value therefore counts as changed only if it differs in the same way in every compared
-/// step.
+/// The argument values that differ, each with the steps in which it differs. Many values vary from step to step or by
+/// chance, so a value counts as changed only if it differs in the same way in every compared step.
 #[derive(Debug, Default)]
 pub(super) struct Values {
     of_nodes: BTreeMap<MergedId, Vec<Value>>,
@@ -192,7 +191,7 @@ impl Values {
             let call = analysis.diff().merged().node(*node).call(Side::Baseline);
             let step = call.and_then(|call| analysis.steps(Side::Baseline).step(call));
             let mut other = Values::all(analysis, *node);
-            // If sizes or types differ, they explain all other differing values, except the values of known
+            // If sizes or types differ, they explain all other argument values that differ, except the values of known
             // model parameters.
             other.retain(|value| is_like || value.parameter().is_some());
             for value in &other {
@@ -219,8 +218,8 @@ impl Values {
     }
 
     /// The argument values that differ between the two sides of a matched op in every compared step. If only one step
-    /// is compared, it is unknown which numbers vary from step to step. In this case, a number counts only if it is the
-    /// value of a known model parameter.
+    /// is compared, it is unknown which numbers vary from step to step, so a number counts only if it is the value of a
+    /// known model parameter.
     fn lasting(&self, node: MergedId) -> impl Iterator<Item = &Value> {
         let is_number = |text: &str| text.parse::<f64>().is_ok();
         let is_lasting = move |value: &&Value| match self.compared {
@@ -238,7 +237,7 @@ impl Value {
         parameters::name(&self.op, self.position)
     }
 
-    /// The library setting that determines an argument value. Convolutions record library settings as
+    /// The library setting that this argument value comes from, if any. Convolutions record some library settings as
     /// arguments.
     fn switched(&self) -> Option<Switched> {
         let name = match (self.op.as_str(), self.position) {
@@ -293,13 +292,13 @@ fn plain_type(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The dimensions whose sizes differ, with the sizes on both sides. Tensors with different ranks are
-/// ignored.
+/// The dimensions whose sizes differ, each with its sizes on both sides. Two tensors with a different number of
+/// dimensions are ignored.
 fn other_sizes(texts: &PerSide<&str>) -> Vec<(usize, u64, u64)> {
     let [one, two] = Side::BOTH.map(|side| tensors(texts[side]));
     let same_rank = one.iter().zip(&two).filter(|(a, b)| a.len() == b.len());
     let sizes = same_rank.flat_map(|(a, b)| a.iter().zip(b).enumerate());
-    // A size of 0 means an empty tensor, and an empty tensor counts as a missing tensor.
+    // A size of 0 is ignored: it means an empty tensor, which counts as a missing tensor.
     let other = sizes.filter(|(_, (a, b))| a != b && **a > 0 && **b > 0);
     other.map(|(at, (&a, &b))| (at, a as u64, b as u64)).collect()
 }

@@ -1,5 +1,5 @@
-//! Classifies outermost calls that have no counterpart with the same name: layers, ops, optimizer, attention,
-//! device reads, data loading, collectives, Python code.
+//! Creates the changes for the outermost calls that have no counterpart with the same name: changes of layers, ops, the
+//! optimizer, attention, device reads, data loading, collectives, or Python code.
 
 use crate::analysis::Attribution;
 use crate::analysis::causes::kernel_words;
@@ -20,8 +20,8 @@ use std::collections::BTreeMap;
 const READS: [&str; 5] =
     ["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::nonzero", "aten::equal"];
 
-/// Subject prefix for changes in blocking Python code, such as a sleep. Changes in blocking code are never
-/// folded into a change of a different kind at the same position.
+/// Subject prefix for changes in blocking Python code, such as a sleep. Such changes are never folded into a change of
+/// a different kind at the same position.
 pub(super) const BLOCKING: &str = "blocking";
 
 /// Subject prefix for changes in calls to `torch.no_grad`, `torch.inference_mode` and similar functions.
@@ -30,26 +30,25 @@ pub(in crate::analysis::changes) const GRADIENT_MODE: &str = "gradient mode";
 /// Subject prefix for changes in calls to a learning rate schedule.
 pub(in crate::analysis::changes) const SCHEDULE: &str = "schedule";
 
-/// Subject suffix for changes in which an op calls another op with the same name, as happens under
-/// `autocast`.
+/// Subject suffix for changes in which an op contains another op with the same name, as is common under `autocast`.
 pub(super) const REPEATED: &str = "repeated";
 
 /// Ops that convert the element type.
 pub(super) const CASTS: [&str; 4] =
     ["aten::to", "aten::_to_copy", "aten::copy_", "ToCopyBackward0"];
 
-/// Subject suffix for changes in ops that only convert the type or format of a tensor. If no changed type or
-/// format explains the conversions, such a change is merged into the op change at the same position.
+/// Subject suffix for changes in ops that only convert the type or format of a tensor. If no other change explains the
+/// conversions, such a change is merged into the op change at the same position.
 pub(super) const CASTING: &str = " casts";
 
 /// Subject suffix for changes in kernels that are launched outside of ops.
 pub(in crate::analysis::changes) const LAUNCHED: &str = " launched outside of ops";
 
-/// Subject of the recording change for layers that only one of the recordings contains.
+/// Subject of the recording change that is reported if the recordings contain different layers.
 pub(in crate::analysis::changes) const LAYERS: &str = "layers";
 
-/// Words that occur in the names of attention ops. Each word identifies an implementation of scaled dot
-/// product attention.
+/// Substrings of the names of attention ops. Each substring identifies an implementation of scaled dot product
+/// attention.
 const ATTENTION: [(&str, &str); 5] = [
     ("cudnn_attention", "cuDNN"),
     ("flash_attention", "Flash"),
@@ -58,7 +57,7 @@ const ATTENTION: [(&str, &str); 5] = [
     ("attention_math", "math"),
 ];
 
-/// Assigns an outermost unmatched call to a change.
+/// Assigns one of the outermost unmatched calls to a change.
 pub(super) fn claim(
     drafts: &mut Drafts<'_>,
     surveyor: &mut Surveyor<'_>,
@@ -75,7 +74,8 @@ pub(super) fn claim(
     }
     let analysis = drafts.analysis;
     let surveys = surveyor.node(root);
-    // On the CPU, the nodes of the backward pass run below a Python call such as `Tensor.backward`.
+    // On a CPU, the backward pass runs below a Python call such as `Tensor.backward`, so the ops below the call are
+    // examined too.
     let is_backward = autograd_node(analysis, root).is_some()
         || Side::BOTH.into_iter().any(|side| surveys[side].is_backward());
     if !is_backward {
@@ -98,8 +98,8 @@ pub(super) fn claim(
     }
 }
 
-/// Finds the unmatched backward nodes below a call, and assigns each node to the change of its forward op.
-/// Returns the change that includes most of the unmatched backward nodes.
+/// Assigns the unmatched autograd nodes below a call to the changes of their forward ops. Returns the change that
+/// contains most of these nodes.
 fn claim_backward(drafts: &mut Drafts<'_>, root: MergedId) -> Option<usize> {
     let analysis = drafts.analysis;
     let merged = analysis.diff().merged();
@@ -131,9 +131,9 @@ fn claim_backward(drafts: &mut Drafts<'_>, root: MergedId) -> Option<usize> {
     counts.into_iter().max_by_key(|&(at, count)| (count, Reverse(at))).map(|(at, _)| at)
 }
 
-/// Finds the change that added or removed the layer of a forward op. If one of several identical layers was
-/// removed, the alignment may treat one layer as removed in the forward pass and another layer in the
-/// backward pass. The op's enclosing modules are therefore compared by class with the layers in a change.
+/// Finds the change that added or removed the layer of a forward op. If one of several identical layers was removed,
+/// the alignment may leave one layer unmatched in the forward pass and a different layer in the backward pass.
+/// Therefore, the search looks for a change of layers whose class is the class of a module that encloses the op.
 fn of_layer(drafts: &Drafts<'_>, forward: MergedId) -> Option<usize> {
     let (side, call) = either(drafts.analysis, forward);
     let tree = drafts.analysis.tree(side);
@@ -189,8 +189,8 @@ fn claim_root(
     drafts.add_root(at, root);
 }
 
-/// The function that a frame runs. If the frame is a wrapper, the search continues in the nested frame with
-/// the most calls.
+/// The function that a frame runs. If the frame is a wrapper, it is searched in the nested frame that contains the most
+/// calls.
 fn first_function(tree: &CallTree, call: CallId) -> Option<&str> {
     const WRAPPERS: usize = 6;
     let largest = |&call: &CallId| {
@@ -201,7 +201,7 @@ fn first_function(tree: &CallTree, call: CallId) -> Option<&str> {
     frames.find_map(|call| function(tree.name(call)))
 }
 
-/// The classes of the outermost modules that run again in the backward pass, with their counts.
+/// The classes of the outermost modules that run again in the backward pass, each with its number of calls.
 fn recomputed(analysis: &Attribution, side: Side) -> BTreeMap<String, u64> {
     let tree = analysis.tree(side);
     let mut counts = BTreeMap::new();
@@ -299,8 +299,7 @@ fn kind(
     }
 }
 
-/// Whether an unmatched op is directly inside an op with the same name, or contains a matched op
-/// with the same name.
+/// Whether an unmatched op is a direct child of an op with the same name, or contains a matched op with the same name.
 fn repeats(analysis: &Attribution, root: MergedId) -> bool {
     let diff = analysis.diff();
     diff.merged().node(root).calls().all(|(side, call)| {
@@ -340,7 +339,7 @@ fn names_around(analysis: &Attribution, node: MergedId) -> Vec<&str> {
     names.collect()
 }
 
-/// The attention implementation to which an op belongs.
+/// The name of the attention implementation to which an op belongs; `None` for all other ops.
 pub(in crate::analysis::changes) fn backend(op: &str) -> Option<&'static str> {
     ATTENTION.iter().find(|(word, _)| op.contains(word)).map(|(_, name)| *name)
 }

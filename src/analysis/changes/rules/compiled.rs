@@ -13,16 +13,17 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 use std::collections::BTreeSet;
 
-/// Subject of the change if both sides compile the code, but split it into different functions.
+/// Subject of the compilation change if both sides compile the program, but split it into different numbers of
+/// functions.
 pub(in crate::analysis::changes) const DIVIDED: &str = "divided";
 
-/// Suffix of the names of frames in generated code.
+/// End of the names of frames that run generated code.
 const GENERATED: &str = ".py: call";
 
-/// Substrings in the names of ops and frames that occur while a compiler traces a program.
+/// Substrings in the names of the ops and frames that run while a compiler traces a program.
 const COMPILER: [&str; 4] = ["PythonDispatchMode", "FakeTensor", "_dynamo/", "_inductor/"];
 
-/// Folds the consequences of compilation into the compilation change. Compiled code has its own
+/// Folds the consequences of compilation into the compilation or graph change. For example, compiled code has its own
 /// wrappers, and returns gradients with different memory layouts.
 pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     let Some(region) = first(drafts, &[ChangeKind::Graphs, ChangeKind::Compilation]) else {
@@ -36,14 +37,13 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
         // `torch.compile` also wraps optimizers that it does not compile.
         let is_other_optimizer =
             draft.kind == ChangeKind::Optimizer && names(draft).any(|name| name.contains("::"));
-        // If a model is compiled and, independently, called more often, the change in the number of calls
-        // remains a separate change.
+        // If a model is both compiled and called more often, the different number of calls remains a separate change.
         let is_other_count = draft.kind == ChangeKind::Layers && draft.position.module.is_empty();
         Side::BOTH.into_iter().any(|side| draft.marks[side].compiled) && !is_other_count
             || names(draft).any(|name| name.contains("_dynamo/")) && !is_other_optimizer
             || draft.position.module == COMPILED_MODULE
     });
-    // Ops at the same position as compiled code were replaced by the compiled code.
+    // Op changes at the same position as compiled code are consequences: the compiled code replaced these ops.
     let drafts_of_ops = drafts.find(ChangeKind::Ops).into_iter().map(|at| &drafts.all()[at]);
     let positions: BTreeSet<Position> = drafts_of_ops
         .filter(|draft| Side::BOTH.into_iter().any(|side| draft.marks[side].compiled))
@@ -51,8 +51,7 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
         .filter(|position| !position.module.is_empty())
         .collect();
     fold_where(drafts, region, &[ChangeKind::Ops], |draft| positions.contains(&draft.position));
-    // If compiled code is split into different functions, the inputs of these functions also
-    // differ.
+    // If the sides split compiled code into different functions, the inputs of these functions also differ.
     if drafts.all()[region].subject == DIVIDED {
         let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat, ChangeKind::Attention];
         fold_where(drafts, region, &kinds, |_| true);
@@ -83,7 +82,8 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
         let kinds = [ChangeKind::Ops, ChangeKind::Layers, ChangeKind::Python, ChangeKind::HostRead];
         fold_where(drafts, graph, &kinds, |draft| draft.position == position);
     }
-    // Regions that replaced calls come before other regions, because they describe the change best.
+    // Fold all other changes into the first. Changes with regions that replaced calls come first, because they describe
+    // the change best.
     let mut all = drafts.find(ChangeKind::Graphs);
     all.order_by_key(|&at| drafts.all()[at].subject.is_empty());
     all.extend(drafts.find(ChangeKind::Compilation));
@@ -92,8 +92,8 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     }
 }
 
-/// Merges calls into an unmatched region: the calls inside the region's compiled code, and the calls in
-/// modules that the region replaced. Replaced modules run only on the side without the region.
+/// Merges op changes into the change of an unmatched region: changes of ops in compiled code, and changes in modules
+/// that the region replaced. A module counts as replaced if only the side without the region calls it.
 fn into_unmatched_region(drafts: &mut Drafts<'_>, region: usize, modules: &Modules<'_>) {
     let found = Side::BOTH.into_iter().find(|side| drafts.all()[region].subject == side.label());
     let Some(side) = found else { return };
@@ -121,8 +121,8 @@ fn is_in_compiled_code(tree: &CallTree, call: CallId) -> bool {
     above.any(|name| name.starts_with("Torch-Compiled Region") || name == "CompiledFunction")
 }
 
-/// Folds ops that run during compilation into the warm-up change. During compilation, the compiler calls
-/// ops only to find out what they return.
+/// Folds ops that run during compilation into the warm-up change. During compilation, the compiler calls ops only to
+/// determine what they return.
 pub(super) fn into_warm_up(drafts: &mut Drafts<'_>) {
     let Some(warm_up) = first(drafts, &[ChangeKind::WarmUp]) else { return };
     for at in drafts.find(ChangeKind::Compilation) {

@@ -1,4 +1,4 @@
-//! Folds each change that is a consequence into the change that caused it.
+//! Folds each change that is a consequence of another change into that change.
 
 use super::arguments::OPTIMIZER;
 use super::calls::{BLOCKING, CASTING, CASTS, GRADIENT_MODE, REPEATED, SCHEDULE, backend};
@@ -52,9 +52,9 @@ pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modu
     streams_and_python(drafts);
 }
 
-/// Some differences count as changes only if nothing else changed. This function folds three kinds of them:
-/// the same calls in a different order or nesting; ops that detach a tensor whose value the host reads; and
-/// argument values that are sizes.
+/// Folds differences that are usually consequences of another change: the same calls in a different order or nesting,
+/// ops that detach a tensor before the host reads its value, argument values that are sizes, and the effects of model
+/// parameters.
 fn into_any(drafts: &mut Drafts<'_>) {
     let structure = [
         ChangeKind::Graphs,
@@ -67,7 +67,7 @@ fn into_any(drafts: &mut Drafts<'_>) {
     if let Some(cause) = first(drafts, &structure) {
         fold_where(drafts, cause, &[ChangeKind::Ops], is_rearranged);
     }
-    // Which implementation an op chooses depends on the sizes and types of its tensors.
+    // The sizes, types and layouts of an op's tensors determine which implementation the op chooses.
     let tensors = [ChangeKind::Precision, ChangeKind::Shapes, ChangeKind::MemoryFormat];
     if let Some(cause) = first(drafts, &tensors) {
         fold_where(drafts, cause, &[ChangeKind::Ops], |draft| {
@@ -91,15 +91,15 @@ fn into_any(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Folds the consequences of a changed model parameter into the parameter change. A parameter may change
-/// tensor sizes and layouts in later ops. In evaluation mode, batch normalization does not count batches.
+/// Folds the consequences of a changed model parameter into the parameter change. A parameter may change tensor sizes
+/// and layouts in later ops. In evaluation mode, batch normalization does not run the op that counts batches.
 fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
     let draft = &drafts.all()[arguments];
     let Some(parameter) = draft.parameter else { return };
     let (module, from) = (draft.position.module.clone(), draft.nodes.first().copied());
     if parameters::RESIZING.contains(&parameter) {
-        // If the tensor sizes of all ops with the changed parameter differ as well, the sizes are
-        // the cause. For example, a convolution with a larger kernel usually has a larger padding.
+        // If the tensor sizes differ for all ops with the changed parameter, the sizes are the cause. For example, a
+        // convolution with a larger kernel usually has a larger padding.
         let nodes = draft.nodes.clone();
         let sized = drafts.find(ChangeKind::Shapes).into_iter().find(|&at| {
             let sites: BTreeSet<MergedId> = drafts.all()[at].nodes.iter().copied().collect();
@@ -144,13 +144,13 @@ fn into_environment(drafts: &mut Drafts<'_>) {
     fold_where(drafts, at, &[ChangeKind::Attention], |draft| {
         !names(draft).any(|name| backend(name).is_some())
     });
-    // Some ops exist only in one vendor's libraries.
+    // Ops of one vendor's libraries do not exist on the other vendor's platform.
     fold_where(drafts, at, &[ChangeKind::Ops, ChangeKind::Shapes], |draft| {
         names(draft).any(|name| name.contains("miopen")) && !draft.names.baseline.is_empty()
     });
 }
 
-/// Merges a changed library setting into the kernel change that the setting causes.
+/// Merges a changed library setting for convolutions into the kernel change that the setting causes.
 fn switches_into_kernels(drafts: &mut Drafts<'_>) {
     for at in drafts.find(ChangeKind::Arguments) {
         let Some(switched) = drafts.all()[at].switched.clone() else { continue };
@@ -184,10 +184,10 @@ fn modes_and_selection(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Folds casts into the precision change that requires the casts.
+/// Folds added or removed casts into the precision change that explains them.
 fn into_precision(drafts: &mut Drafts<'_>) {
     let Some(precision) = first(drafts, &[ChangeKind::Precision]) else { return };
-    // A function that does more than cast, such as gradient clipping, is a separate change.
+    // Ops inside a function that does more than cast, such as gradient clipping, remain a separate change.
     fold_where(drafts, precision, &[ChangeKind::Ops], |draft| {
         let has_cast = names(draft).any(|name| name == "aten::to" || name == "aten::_to_copy");
         let is_in_function = functions(draft).next().is_some();
@@ -210,8 +210,7 @@ fn into_format(drafts: &mut Drafts<'_>) {
     });
 }
 
-/// If no other change explains a type or format conversion, merges the conversion into the change of the
-/// ops at the same position.
+/// Merges type or format conversions that no other change explains into the op change at the same position.
 fn casts_into_ops(drafts: &mut Drafts<'_>) {
     for casts in drafts.find(ChangeKind::Ops) {
         let Some(place) = drafts.all()[casts].subject.strip_suffix(CASTING) else { continue };
@@ -222,7 +221,7 @@ fn casts_into_ops(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Whether a call is `Tensor.to` with a memory format as the last argument.
+/// Whether the calls of a node run `Tensor.to` with a memory format as the last argument.
 fn converts_format(analysis: &Attribution, node: MergedId) -> bool {
     const PRESERVED: &str = "1";
     analysis.diff().merged().node(node).calls().all(|(side, call)| {
@@ -243,7 +242,7 @@ fn converts_format(analysis: &Attribution, node: MergedId) -> bool {
 /// the attention change.
 fn into_attention(drafts: &mut Drafts<'_>) {
     let Some(attention) = first(drafts, &[ChangeKind::Attention]) else { return };
-    // If attention is composed of basic ops, it consists of a softmax between two matrix products.
+    // Attention that is composed of basic ops consists of matrix products and a softmax.
     for ops in drafts.find(ChangeKind::Ops) {
         let (one, two) = (&drafts.all()[attention], &drafts.all()[ops]);
         let is_written_out = one.position == two.position
@@ -264,8 +263,9 @@ fn into_attention(drafts: &mut Drafts<'_>) {
     });
 }
 
-/// Folds the consequences of a change in the number of modules. Examples are a changed number of nested
-/// modules, and ops that only seem to be added or removed, because they were matched in a different module.
+/// Folds the consequences of a changed number of module calls into that change. Examples are a changed number of nested
+/// module calls, and ops that only seem to be added or removed, because they were matched with an op of a different
+/// module.
 fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     let causes = [ChangeKind::Checkpointing, ChangeKind::Layers];
     let Some(cause) = first(drafts, &causes) else { return };
@@ -285,8 +285,7 @@ fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     fold_where(drafts, cause, &kinds, |draft| {
         let class = draft.position.module.as_str();
         let calls = modules.calls(class);
-        // Names of Python functions are ignored, because a function adds no information beyond the
-        // ops and modules that it calls.
+        // Names of Python functions need no check, because the ops and modules that a function calls are checked.
         let is_elsewhere = |name: &str| {
             let of = |side: Side| draft.names[side].get(name).copied().unwrap_or_default();
             let here = of(Side::Candidate).cmp(&of(Side::Baseline));
@@ -331,8 +330,8 @@ pub(in crate::analysis::changes) fn optimizer_ops(
     names
 }
 
-/// Folds optimizer changes into the change that adds or removes parameters: with other parameters, the
-/// optimizer updates other tensors.
+/// Folds optimizer changes into the change that adds or removes model parameters, because the optimizer then updates
+/// more or fewer tensors.
 fn optimizer_into_structure(drafts: &mut Drafts<'_>) {
     let causes = [ChangeKind::Layers, ChangeKind::Ops, ChangeKind::Arguments];
     for optimizer in drafts.find(ChangeKind::Optimizer) {
@@ -366,7 +365,7 @@ pub(in crate::analysis::changes) fn is_accumulation(name: &str) -> bool {
     name.ends_with("AccumulateGrad")
 }
 
-/// Folds changes that only affect the backward pass, such as gradient accumulation, into a change in the
+/// Folds changes that affect only the backward pass, such as gradient accumulation, into a change that affects the
 /// forward pass.
 fn backward_into_forward(drafts: &mut Drafts<'_>) {
     let is_forward = |draft: &Draft| draft.has_forward;
@@ -403,7 +402,7 @@ fn backward_into_forward(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Folds an added or removed `torch.no_grad` into the change that adds or removes the ops inside it.
+/// Folds an added or removed call of `torch.no_grad` into the change that adds or removes ops at the same position.
 fn into_gradient_free_ops(drafts: &mut Drafts<'_>) {
     for ops in drafts.find(ChangeKind::Ops) {
         let (position, names) =
@@ -418,9 +417,9 @@ fn into_gradient_free_ops(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Folds changes in Python calls. Calls that switch streams are folded into the stream change. Other calls
-/// are folded into a change of a different kind at the same position, except for blocking calls, gradient
-/// modes and learning rate schedules.
+/// Folds changes in Python calls. Calls that switch streams are folded into the stream change. Blocking calls, gradient
+/// modes and learning rate schedules remain separate changes. All other calls are folded into a change of a different
+/// kind at the same position.
 fn streams_and_python(drafts: &mut Drafts<'_>) {
     if let Some(streams) = first(drafts, &[ChangeKind::Streams]) {
         fold_where(drafts, streams, &[ChangeKind::Python], |draft| {

@@ -1,5 +1,5 @@
-//! Classifies matched ops whose kernels differ although their arguments are the same: math mode, kernel
-//! selection, pinned memory.
+//! Creates the changes for matched ops that run different kernels although their arguments are the same: changes of
+//! math mode, kernel selection, or pinned memory.
 
 use crate::analysis::Attribution;
 use crate::analysis::account::Row;
@@ -11,8 +11,8 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Assigns each row whose kernels differ between the sides to a change, and returns the rows with
-/// their changes.
+/// Assigns each attribution row whose kernels differ between the sides to a change. Returns pairs of a row and its
+/// change.
 pub(in crate::analysis::changes) fn claim(
     drafts: &mut Drafts<'_>,
     rows: &[usize],
@@ -43,9 +43,8 @@ pub(in crate::analysis::changes) fn claim(
         }
     }
     for ((draft, _), found) in with_other_arguments {
-        // A switched math mode applies to all ops in a family. If the mode differs for at most half of the
-        // ops, it was not switched: the library selected another mode because tensor sizes or layouts
-        // changed.
+        // A switched math mode affects all ops of a family. If the mode differs for at most half of the ops, it was not
+        // switched. Instead, the library selected a different mode because tensor sizes or layouts changed.
         let in_other_mode = found.iter().filter(|found| found.has_other_mode).count();
         let is_switched = 2 * in_other_mode > found.len();
         for ByArguments { row, node, has_other_mode } in found {
@@ -58,15 +57,15 @@ pub(in crate::analysis::changes) fn claim(
     of_rows
 }
 
-/// A row whose op has different arguments and different kernels on the two sides.
+/// An attribution row whose op has different arguments and runs different kernels on the two sides.
 struct ByArguments {
     row: usize,
     node: MergedId,
     has_other_mode: bool,
 }
 
-/// Whether the math mode of a row differs between the sides for a reason other than the row's changed
-/// arguments. Different element types explain a different math mode; different sizes and layouts do not.
+/// Whether the math mode of a row's kernels differs between the sides although its arguments differ only in sizes or
+/// layouts. Different element types would explain a different math mode; different sizes and layouts do not.
 fn has_other_mode(drafts: &Drafts<'_>, arguments: usize, row: &Row) -> bool {
     let kind = drafts.all()[arguments].kind;
     matches!(kind, ChangeKind::Shapes | ChangeKind::MemoryFormat)
@@ -82,8 +81,8 @@ pub(in crate::analysis::changes) fn node_of(analysis: &Attribution, row: &Row) -
     Side::BOTH.into_iter().find_map(|side| Some(merged.of(side, row.calls[side]?)))
 }
 
-/// Looks for an unmatched call below the row's op that launches one of the row's kernels. Returns the change
-/// that contains this call.
+/// Finds an unmatched call below the row's op that launches one of the row's kernels, and returns the change that
+/// contains this call.
 fn by_calls_below(drafts: &Drafts<'_>, row: &Row, node: MergedId) -> Option<usize> {
     let merged = drafts.analysis.diff().merged();
     let events = Side::BOTH
@@ -102,8 +101,8 @@ fn by_calls_below(drafts: &Drafts<'_>, row: &Row, node: MergedId) -> Option<usiz
     })
 }
 
-/// Looks for the nearest op, at or above a node, whose arguments differ between the sides. Returns the change
-/// that contains this op.
+/// Finds the nearest op at or above a node whose arguments differ between the sides, and returns the change that
+/// contains this op.
 pub(in crate::analysis::changes) fn by_arguments(
     drafts: &Drafts<'_>,
     node: MergedId,
@@ -159,7 +158,7 @@ fn family(analysis: &Attribution, row: &Row) -> String {
     }
 }
 
-/// The kind of host memory (pinned or not) that copies use on each side, if only one side uses pinned memory.
+/// If copies use pinned host memory on one side and pageable host memory on the other, the kind of memory on each side.
 fn other_copy(names: &PerSide<BTreeSet<&str>>) -> Option<(&'static str, &'static str)> {
     let of = |side: Side| {
         let mut only = names[side].difference(&names[side.other()]);
@@ -172,7 +171,7 @@ fn other_copy(names: &PerSide<BTreeSet<&str>>) -> Option<(&'static str, &'static
     (pair.0 != pair.1).then_some(pair)
 }
 
-/// The internal precision of matrix products on each side, if only one side uses TF32.
+/// If matrix products use TF32 on one side and FP32 on the other, the precision on each side.
 fn other_mode(names: &PerSide<BTreeSet<&str>>) -> Option<(&'static str, &'static str)> {
     let uses = PerSide::from_fn(|side: Side| {
         names[side].difference(&names[side.other()]).any(|name| is_tf32(name))
@@ -186,13 +185,13 @@ fn other_mode(names: &PerSide<BTreeSet<&str>>) -> Option<(&'static str, &'static
     }
 }
 
-/// Whether a kernel's name shows that the kernel multiplies with TF32 precision. In kernel names, `s1688`
-/// stands for the shape of the TF32 instruction.
+/// Whether a kernel's name shows that it multiplies with TF32 precision. In kernel names, `s1688` is the shape of the
+/// TF32 instruction.
 fn is_tf32(name: &str) -> bool {
     name.contains("tf32") || name.contains("s1688")
 }
 
-/// Whether a kernel multiplies 32-bit floats without tensor cores.
+/// Whether a kernel's name shows that it multiplies 32-bit floats without using TF32.
 fn is_fp32_product(name: &str) -> bool {
     const MARKS: [&str; 9] = [
         "sgemm",

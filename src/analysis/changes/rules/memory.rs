@@ -1,5 +1,5 @@
-//! Reports leaks: memory that grows from step to step on only one side, or faster on one side than on the
-//! other. Other changes that result from this growth are merged into the leak.
+//! Reports leaks: live memory that grows from step to step on only one side, or faster on one side than on the other.
+//! Changes that result from this growth are folded into the leak.
 
 use super::peaks;
 use crate::analysis::Attribution;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// Maximum number of calls that a sentence names.
 const NAMED: usize = 3;
 
-/// Growth rates that differ by less than 1/`SAME` count as equal, because batch sizes vary.
+/// Growth rates count as equal if they differ by at most 1/`SAME` of the larger rate, because batch sizes vary.
 const SAME: i64 = 100;
 
 /// Reports leaks, and differences in peak memory, temporary blocks and reserved memory.
@@ -22,7 +22,7 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
     let leak = leaks(drafts);
     peaks::claim(drafts, leak);
     if let Some((leak, grown)) = leak {
-        // A leak makes the allocator request more memory from the driver.
+        // A leak makes the allocator request more memory from the driver, so such changes are folded into the leak.
         for at in drafts.find(ChangeKind::Allocator) {
             let draft = drafts.at(at);
             if !draft.subject.is_empty() || !draft.names[grown].is_empty() {
@@ -32,8 +32,8 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Reports leaks on the devices on which leaks can be detected in both recordings. Returns the change, and
-/// the side whose memory grows faster.
+/// Reports leaks on all devices for which both recordings allow leaks to be detected. Returns the change, and the side
+/// on which memory grows faster.
 fn leaks(drafts: &mut Drafts<'_>) -> Option<(usize, Side)> {
     let analysis = drafts.analysis;
     let mut found: BTreeMap<MemoryPlace, PerSide<Option<Leak>>> = BTreeMap::new();
@@ -60,8 +60,8 @@ fn leaks(drafts: &mut Drafts<'_>) -> Option<(usize, Side)> {
     Some((at, side))
 }
 
-/// Describes how the memory growth on a device differs between the sides. Also returns the side whose memory
-/// grows faster.
+/// Describes how the memory growth on a device differs between the sides. Also returns the side on which memory grows
+/// faster.
 fn growth(
     analysis: &Attribution,
     place: MemoryPlace,

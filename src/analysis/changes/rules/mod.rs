@@ -1,5 +1,5 @@
-//! The rules that turn facts into changes. Each rule examines a single call rather than totals over the
-//! trace, so that one change cannot hide another change in the same comparison.
+//! The rules that turn facts into changes. Most rules examine individual calls instead of totals over the trace, so
+//! that one change cannot hide another.
 
 pub(super) mod arguments;
 pub(super) mod calls;
@@ -21,9 +21,8 @@ use super::facts::Facts;
 use super::survey::{Modules, Surveyor, autograd_node};
 use crate::diff::MergedId;
 
-/// Assigns the facts about calls and arguments to changes. Outer calls are assigned before inner calls, and
-/// the forward pass before the backward pass, because a cause must exist before consequences can be
-/// assigned to it.
+/// Assigns the facts about calls and arguments to changes. Outer calls are assigned before inner calls, and the forward
+/// pass before the backward pass, because a change must exist before its consequences can be assigned to it.
 pub(super) fn claim_calls(drafts: &mut Drafts<'_>, facts: &Facts, modules: &Modules<'_>) {
     let values = arguments::Values::of(drafts.analysis, &facts.arguments);
     let mut surveyor = Surveyor::new(drafts.analysis);

@@ -1,4 +1,4 @@
-//! Reports that the order of calls changed if matched ops run at different positions.
+//! Reports that calls run in a different order if matched ops were moved and nothing else changed.
 
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
@@ -7,8 +7,8 @@ use crate::diff::MergedId;
 /// Subject for a change in the order of calls.
 pub(in crate::analysis::changes) const ORDER: &str = "order";
 
-/// Reports ops that run at a different position, if nothing else changed. If something else changed, the op
-/// may have been removed at one position and added at another instead of being moved.
+/// Reports moved ops if nothing else changed. If something else changed, an op may have been removed at one position
+/// and added at another instead of being moved.
 pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>, moved: &[MergedId]) {
     let is_only_recording = drafts.all().iter().all(|draft| draft.kind == ChangeKind::Recording);
     if moved.is_empty() || !is_only_recording {

@@ -1,6 +1,5 @@
-//! Names of op parameters and parameter values, by argument position. An op is not listed if the position
-//! of a parameter differs between the op's overloads, because traces record only the positions of
-//! arguments.
+//! Names of op parameters and of their values. Traces record only the positions of arguments, so the parameters are
+//! listed by position. An op is omitted if the position of a parameter differs between its overloads.
 
 const NORM: &[(usize, &str)] = &[(5, "training"), (6, "momentum"), (7, "eps")];
 const CONVOLUTION: &[(usize, &str)] =
@@ -15,7 +14,7 @@ const RECURRENT: &[(usize, &str)] = &[
     (8, "batch_first"),
 ];
 
-/// Op parameters whose values describe the model, by op.
+/// For each op, the parameters whose values describe the model, with their positions.
 const PARAMETERS: [(&str, &[(usize, &str)]); 24] = [
     ("aten::alpha_dropout", DROPOUT),
     ("aten::avg_pool2d", &[(1, "kernel_size"), (2, "stride"), (3, "padding"), (4, "ceil_mode")]),

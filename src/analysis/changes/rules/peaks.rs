@@ -1,8 +1,8 @@
-//! Reports differences in peak memory and in temporary blocks. If the peaks are the same, also reports
-//! differences in reserved memory.
+//! Reports differences in peak memory and in temporary blocks. If the peaks of a device are equal, also reports a
+//! difference in reserved memory.
 //!
-//! Byte counts are block sizes, which depend on the device, so they are compared only if both devices are of
-//! the same kind.
+//! Memory is counted in blocks, whose sizes depend on the device, so the byte counts are compared only if both devices
+//! are of the same kind.
 
 use crate::analysis::Attribution;
 use crate::analysis::changes::draft::Drafts;
@@ -19,25 +19,24 @@ use std::collections::BTreeMap;
 
 /// Maximum number of ops that a sentence names.
 const NAMED: usize = 3;
-/// Amounts that differ by at most 1/`SAME` count as equal, because allocators round up.
+/// Amounts of memory count as equal if they differ by at most 1/`SAME` of the larger amount, because allocators round
+/// up.
 const SAME: u64 = 100;
-/// Minimum difference in bytes. Smaller differences are below the size of the segments that allocators
-/// request from a device.
+/// Amounts of memory count as equal if they differ by at most this many bytes, because allocators request memory from a
+/// device in segments of this size.
 const LEAST: u64 = 2 << 20;
-/// Minimum difference in reserved bytes. The allocator reserves memory in segments, so the memory that is
-/// reserved for the same peak may vary by one segment.
+/// Amounts of reserved memory count as equal if they differ by at most this many bytes. The allocator reserves memory
+/// in segments, so the memory that is reserved for the same peak may vary by one segment.
 const SEGMENT: u64 = 20 << 20;
 
-/// Whether two amounts differ by more than `least` bytes and by more than 1/`SAME` of the larger
-/// amount.
+/// Whether two amounts of memory differ by more than `least` bytes and by more than 1/`SAME` of the larger amount.
 fn differs(amounts: PerSide<i64>, least: u64) -> bool {
     let most = amounts.baseline.unsigned_abs().max(amounts.candidate.unsigned_abs());
     amounts.baseline.abs_diff(amounts.candidate) > least.max(most / SAME)
 }
 
-/// Reports differences in peak memory, temporary blocks and reserved memory for each device. A leak also raises the
-/// peak memory. If the side with the leak has the higher peak, the difference between the peaks is treated as a
-/// consequence of the leak.
+/// Reports differences in peak memory, temporary blocks and reserved memory for each device. If the side with the leak
+/// has the higher peak, the difference between the peaks is treated as a consequence of the leak.
 pub(super) fn claim(drafts: &mut Drafts<'_>, leak: Option<(usize, Side)>) {
     let analysis = drafts.analysis;
     let places: Vec<MemoryPlace> =
@@ -67,7 +66,7 @@ fn comparable(analysis: &Attribution, place: MemoryPlace) -> Option<PerSide<&Dev
         .then_some(usages)
 }
 
-/// The peak in the matched steps, or the peak in the whole recording if no steps are matched.
+/// The peak memory in the matched steps or, if no steps are matched, in the whole recording.
 fn compared_peak(
     analysis: &Attribution,
     side: Side,
@@ -100,8 +99,8 @@ fn peak(
     if !usages.baseline.is_absolute() {
         sentence += ", excluding memory that was live before the recording";
     }
-    // The live set describes the peak of the whole recording, so it explains the compared peak only if the
-    // two peaks are equal.
+    // The live set contains the blocks that are live at the peak of the whole recording, so it explains the compared
+    // peak only if the two peaks are equal.
     let is_whole = usages[larger].peak() == peaks[larger];
     let mut sets = analysis.live_sets().into_iter();
     let set = sets.find(|set| is_whole && set.place == place && set.peak_of == larger);
@@ -117,8 +116,8 @@ fn peak(
     (at, larger)
 }
 
-/// Describes the memory sources that have more live bytes on the side with the larger peak, and returns the
-/// ops of these sources.
+/// Describes the sources that have more live bytes at the peak on the side with the larger peak. Also returns their
+/// ops.
 fn grown(set: &LiveSet, larger: Side) -> (Vec<String>, Vec<MergedId>) {
     let more = |bytes: PerSide<Option<i64>>| {
         let [own, other] = [bytes[larger], bytes[larger.other()]].map(Option::unwrap_or_default);
@@ -167,7 +166,7 @@ fn reserved(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&Device
     drafts.draft(ChangeKind::Allocator, &sentence);
 }
 
-/// The temporary blocks that all matched ops with the same name allocate.
+/// The temporary blocks that are allocated by the matched ops of one name.
 #[derive(Default)]
 struct Workspace {
     bytes: PerSide<i64>,
@@ -175,8 +174,8 @@ struct Workspace {
     nodes: Vec<MergedId>,
 }
 
-/// Reports matched ops whose temporary blocks differ in size or exist on only one side. Ops whose arguments or kernels
-/// also differ are skipped.
+/// Reports matched ops that allocate temporary blocks of different sizes, or allocate them on only one side. Ops whose
+/// arguments or kernels also differ are skipped.
 fn workspaces(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&DeviceUsage>) {
     let analysis = drafts.analysis;
     let steps = PerSide::from_fn(|side| analysis.wall().totals(side).steps.max(1));
@@ -189,7 +188,7 @@ fn workspaces(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&Devi
                 continue;
             };
             allocated[side] = allocated[side].saturating_add(block.bytes);
-            // If only one side has an op, the op's blocks are part of the change that added or removed the
+            // Blocks of an op without a counterpart are skipped: they belong to the change that added or removed the
             // op.
             let op = analysis.op_of(side, call).filter(|_| block.is_temporary);
             let op = op.filter(|&op| analysis.diff().relation(side, op).is_common());

@@ -5,8 +5,8 @@ use crate::analysis::changes::kind::ChangeKind;
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 
-/// For each kind of data: the code of the note about a recording without this data, and the name of
-/// the data.
+/// The kinds of data that a recording may lack: the code of the note that reports the lack, and the
+/// name of the data.
 const PARTS: [(&str, &str); 2] =
     [("NO_PYTHON_STACKS", "Python stacks"), ("NO_SHAPES", "input shapes")];
 

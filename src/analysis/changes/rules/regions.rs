@@ -1,4 +1,4 @@
-//! Reports compiled regions and graph launches, with the calls that the regions and graphs replaced.
+//! Reports compiled regions and graph launches, together with the calls that they replaced.
 
 use super::compiled::DIVIDED;
 use crate::analysis::Attribution;
@@ -49,8 +49,8 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
     divided(drafts);
 }
 
-/// Reports compiled code that the two sides split into different numbers of functions. Also marks the side
-/// that compiles code in the compared steps.
+/// Reports that the two sides split compiled code into different numbers of functions. If only one side compiles code
+/// in the compared steps, also records this in the compilation change.
 fn divided(drafts: &mut Drafts<'_>) {
     let code = PerSide::from_fn(|side| Compiled::of(drafts.analysis, side));
     let count = code.as_ref().map(|code| code.functions);
@@ -60,8 +60,8 @@ fn divided(drafts: &mut Drafts<'_>) {
         let at = drafts.draft(ChangeKind::Compilation, DIVIDED);
         drafts.at(at).pair(&count.baseline.to_string(), &count.candidate.to_string());
     }
-    // If only one side runs compiled code and the alignment did not find the replaced calls, the
-    // report contains only the number of calls to compiled code.
+    // If only one side runs compiled code but the alignment did not find the calls that it replaced, report only how
+    // often compiled code is called.
     let has_region = [ChangeKind::Compilation, ChangeKind::Graphs]
         .into_iter()
         .any(|kind| !drafts.find(kind).is_empty());
@@ -78,15 +78,15 @@ fn divided(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// The side with a positive count, if the other side's count is zero.
+/// The side with a nonzero count, if the count of the other side is zero.
 fn only(count: PerSide<u64>) -> Option<Side> {
     Side::BOTH.into_iter().find(|&side| count[side] > 0 && count[side.other()] == 0)
 }
 
 /// The compiled code in the compared steps of one side.
 struct Compiled {
-    /// Number of calls to differentiable compiled functions or, if there are none, number of calls to
-    /// compiled regions.
+    /// Number of calls to compiled functions that are differentiable or, if there are none, number of calls to compiled
+    /// regions.
     functions: u64,
     /// Whether code is compiled in the compared steps.
     is_compiled_now: bool,

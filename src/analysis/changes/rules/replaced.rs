@@ -1,4 +1,4 @@
-//! Folds the consequences of replaced ops or modules into the replacement.
+//! If ops or modules were replaced, folds the consequences into the change that contains the replacement.
 
 use super::folding::{fold_where, names};
 use crate::analysis::changes::draft::Drafts;
@@ -13,8 +13,8 @@ pub(super) fn fold(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     into_ops(drafts);
 }
 
-/// Folds calls that were added or removed inside a replaced module into the replacement. A module counts as
-/// replaced if one side never calls its class.
+/// If a module was replaced, folds changes inside this module into the change that contains the replacement. A module
+/// counts as replaced if only one side calls its class.
 fn into_modules(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     for at in drafts.find(ChangeKind::Ops) {
         let draft = &drafts.all()[at];
@@ -34,9 +34,8 @@ fn into_modules(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     }
 }
 
-/// If a replacement of ops explains a layout or size change, folds this change into the replacement. A new
-/// op may return tensors with a different layout, or may be matched with an op whose tensors have a
-/// different size.
+/// Folds layout and size changes into a change that replaces ops, if the replacement explains them: the new op may
+/// return tensors with a different layout, or may be matched with an op whose tensors have a different size.
 fn into_ops(drafts: &mut Drafts<'_>) {
     let causes = [ChangeKind::Attention, ChangeKind::Ops].map(|kind| drafts.find(kind)).concat();
     for at in causes {

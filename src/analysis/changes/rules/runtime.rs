@@ -1,5 +1,4 @@
-//! Classifies differences in runtime calls: driver allocations, loading of GPU code, waits for the GPU, and
-//! the number of streams.
+//! Reports differences in driver allocations, loading of GPU code, waits for the GPU, and the number of streams.
 
 use crate::analysis::Attribution;
 use crate::analysis::account::Row;
@@ -11,9 +10,10 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Runtime calls that allocate device memory through the driver or return memory to the driver.
+/// Runtime calls that allocate or free device memory through the driver.
 const ALLOCATIONS: [&str; 4] = ["cudaMalloc", "cudaFree", "hipMalloc", "hipFree"];
-/// Minimum number of steps per side required to compare driver allocations that both sides make.
+/// If both sides allocate memory through the driver, the numbers of calls are compared only if each side has at least
+/// this many steps.
 const FEWEST_STEPS: u64 = 2;
 /// Runtime calls that load GPU code, which usually happens when a kernel runs for the first time.
 const LOADS: [&str; 7] = [
@@ -26,8 +26,8 @@ const LOADS: [&str; 7] = [
     "hipModuleLoadDataEx",
 ];
 
-/// Reports memory allocations, loaded GPU code and streams. `of_rows` contains the attribution rows
-/// whose kernels differ between the sides.
+/// Reports differences in driver allocations, loaded GPU code, waits for the GPU, and streams. `of_rows` contains the
+/// attribution rows whose kernels differ between the sides, with their changes.
 pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
     if drafts.analysis.measure() == Measure::GpuTime {
         let allocations = named(drafts.analysis, &ALLOCATIONS);
@@ -53,8 +53,8 @@ fn named(analysis: &Attribution, names: &[&str]) -> PerSide<Vec<CallId>> {
     })
 }
 
-/// Reports that one side calls the driver more often to allocate or free memory. Every step on this side
-/// must make more of these calls than any step on the other side.
+/// Reports that one side calls the driver more often to allocate or free memory, if every step on this side makes more
+/// of these calls than any step on the other side.
 fn more_allocations(drafts: &mut Drafts<'_>, calls: &PerSide<Vec<CallId>>) {
     let analysis = drafts.analysis;
     // For each side, the smallest and the largest number of calls in a step.
@@ -93,8 +93,8 @@ fn more_allocations(drafts: &mut Drafts<'_>, calls: &PerSide<Vec<CallId>>) {
     }
 }
 
-/// Reports runtime calls that only one side makes. A single driver allocation may occur by chance, so
-/// driver allocations are reported only if they occur in every step.
+/// Reports runtime calls that only one side makes. Driver allocations are reported only if they occur in every step,
+/// because a single one may occur by chance.
 fn only_on_one_side(drafts: &mut Drafts<'_>, kind: ChangeKind, calls: &PerSide<Vec<CallId>>) {
     let analysis = drafts.analysis;
     for side in Side::BOTH {
@@ -113,8 +113,8 @@ fn only_on_one_side(drafts: &mut Drafts<'_>, kind: ChangeKind, calls: &PerSide<V
     }
 }
 
-/// Reports unmatched calls that wait for the GPU, except calls below an op that is itself unmatched or
-/// changed. A single wait may occur by chance, so a wait is reported only if it occurs in every step.
+/// Reports unmatched calls that wait for the GPU, except calls below an op that is itself unmatched or changed. A wait
+/// is reported only if it occurs in every step, because a single wait may occur by chance.
 fn synchronizations(drafts: &mut Drafts<'_>) {
     let analysis = drafts.analysis;
     let merged = analysis.diff().merged();
@@ -152,8 +152,8 @@ fn synchronizations(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Reports that the two sides use different numbers of streams. Rows whose kernels differ between the sides
-/// are ignored, because a library may run different kernels on different streams.
+/// Reports that the two sides use different numbers of streams. Attribution rows whose kernels differ between the sides
+/// are ignored, because a library may run its kernels on different streams.
 fn streams(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
     let analysis = drafts.analysis;
     let is_same = |at: &usize| of_rows.binary_search_by_key(at, |of_row| of_row.0).is_err();

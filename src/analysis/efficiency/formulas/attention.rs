@@ -1,12 +1,12 @@
-//! Attention consists of two matrix products over `queries × keys` pairs in the forward pass, and of five
-//! matrix products in the backward pass.
+//! Computes the work of attention, which consists of two matrix products over `queries × keys` pairs in the forward
+//! pass, and of five in the backward pass.
 //!
-//! Source: Dao et al., FlashAttention-2 (2023), section 4.1: `4·pairs·head size` operations in the forward
-//! pass, and 2.5 times as many in the backward pass, which recomputes the scores. With a causal mask, only
-//! the pairs that the mask permits count. The number of permitted pairs is `Σ min(i + 1, keys)` if the mask
-//! starts at the top left, and `Σ min(keys − queries + i + 1, keys)` if it starts at the bottom right. The
-//! operations of the softmax are ignored. Grouped heads need no special case: the number of operations
-//! depends on the number of query heads, and the number of bytes depends on the size of the stored keys.
+//! Source: Dao et al., FlashAttention-2 (2023), section 4.1: `4·pairs·head size` operations in the forward pass, and
+//! 2.5 times as many in the backward pass, which recomputes the scores. With a causal mask, only pairs that the mask
+//! permits are counted. The number of permitted pairs is `Σ min(i + 1, keys)` if the mask starts at the top left, and
+//! `Σ min(keys − queries + i + 1, keys)` if it starts at the bottom right. The operations of the softmax are ignored.
+//! Grouped heads need no special case, because the number of operations depends on the number of query heads, while the
+//! number of bytes depends on the sizes of the key and value tensors.
 
 use super::super::demand::{Demand, read, sum, written};
 use super::super::inputs::{Inputs, Tensor};
@@ -24,8 +24,7 @@ enum Layout {
     Bshd,
 }
 
-/// The corner at which a causal mask starts. The mask is the same for both corners if there are as many keys
-/// as queries.
+/// The corner at which a causal mask starts. The corner matters only if the numbers of keys and queries differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 enum Corner {
@@ -42,14 +41,14 @@ pub(in crate::analysis::efficiency) struct Attention {
     key: usize,
     value: usize,
     layout: Layout,
-    /// Flag that enables a causal mask.
+    /// The flag that enables a causal mask.
     causal: Option<usize>,
     #[serde(default)]
     corner: Corner,
     /// The attention mask or bias, which the kernel reads in addition to query, key and value.
     bias: Option<usize>,
-    /// For packed sequences: which arguments contain the sequence offsets and the maximum sequence length,
-    /// for queries and for keys.
+    /// For ops on packed sequences, the arguments with the sequence offsets and the maximum sequence lengths of queries
+    /// and keys.
     packed: Option<Packed>,
 }
 
@@ -127,9 +126,8 @@ fn all(sizes: Sizes) -> f64 {
 }
 
 impl Packed {
-    /// Batch size and sequence lengths, if all sequences have the same length. Returns `None` if the
-    /// lengths differ: only the sum of the lengths is recorded, but the number of pairs depends on the sum
-    /// of the squared lengths.
+    /// The number of sequences and their lengths, if all sequences have the same length. Returns `None` if the lengths
+    /// differ, because only their sum is recorded, but the number of pairs depends on the sum of their squares.
     fn even(self, inputs: &Inputs, tokens: [u64; 2]) -> Option<(u64, [u64; 2])> {
         let batch = inputs.tensor(self.offsets[0])?.dims.first()?.checked_sub(1)?;
         let mut longest = [0; 2];
@@ -146,9 +144,9 @@ impl Packed {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct AttentionBackward {
-    /// Gradient of the attention result.
+    /// The gradient of the attention's result.
     grad: usize,
-    /// Attention result of the forward pass.
+    /// The attention's result from the forward pass.
     out: usize,
     forward: Attention,
 }
@@ -164,8 +162,7 @@ impl AttentionBackward {
     }
 }
 
-/// Attention over a paged cache, for which the sequence lengths come from an annotation rather than from the
-/// shapes.
+/// Attention over a paged cache. The shapes do not contain the sequence lengths, which are taken from an annotation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct PagedAttention {
@@ -194,7 +191,7 @@ impl PagedAttention {
     }
 }
 
-/// Bytes that a cache stores per token.
+/// Number of bytes that a cache stores per token.
 fn token_bytes(cache: &Tensor) -> Option<f64> {
     let [.., heads, size] = cache.dims.as_slice() else { return None };
     Some(*heads as f64 * *size as f64 * f64::from(cache.dtype?.bytes))

@@ -1,10 +1,10 @@
-//! In a convolution with any number of dimensions, each weight that contributes to an output element takes
-//! two operations for that element.
+//! Computes the work of convolutions with any number of dimensions. An output element takes two operations for each
+//! weight that contributes to it.
 //!
-//! Source: an output element is a sum over `C_in / groups` channels and the kernel's positions. In a
-//! transposed convolution, input and output are swapped. Each gradient in the backward pass is a convolution
-//! with as many operations as the forward pass. Every library computes each gradient in a separate kernel,
-//! and each of these kernels reads the gradient of the output.
+//! Source: an output element is a sum over `C_in / groups` channels and all positions of the kernel. In a transposed
+//! convolution, input and output are swapped. Each gradient in the backward pass is a convolution with as many
+//! operations as the forward pass. All libraries use separate kernels for the gradients of input and weight, and each
+//! of these kernels reads the gradient of the output.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor, product};
@@ -94,8 +94,8 @@ pub(in crate::analysis::efficiency) struct ConvolutionBackward {
     weight: Option<usize>,
     /// Flag that makes the convolution transposed.
     transposed: Option<usize>,
-    /// Flags for the requested gradients: input, weight and bias. If the mask is not recorded, the gradients
-    /// of input and weight are assumed to be requested.
+    /// A mask of three flags: whether the gradients of input, weight and bias are requested. If the mask is not
+    /// recorded, the gradients of input and weight are assumed to be requested.
     mask: Option<usize>,
 }
 
@@ -106,8 +106,8 @@ impl ConvolutionBackward {
             (Some(input), Some(weight)) => {
                 self.both(inputs, grad, inputs.tensor(input)?, inputs.tensor(weight)?)
             }
-            // The shape of the input is not recorded, so the number of bytes is unknown. The number of
-            // operations follows from the output gradient and the weight.
+            // The shape of the input is not recorded, so the number of bytes is unknown. The number of operations
+            // depends only on the shapes of the output gradient and the weight.
             (None, Some(weight)) => {
                 let flops = grad.elements() * per_element(inputs.tensor(weight)?)?;
                 Some(Demand::matrix(flops, None, grad.dtype))
@@ -140,8 +140,8 @@ impl ConvolutionBackward {
             bytes = sum([bytes, grad.read(), input.read(), weight.written()]);
         }
         if for_bias {
-            // The bytes of the bias gradient are negligible, and the weight gradient already reads the
-            // output gradient.
+            // No bytes are added: the bias gradient is small, and the output gradient is already read for the weight
+            // gradient.
             flops += grad.elements();
         }
         Some(Demand::matrix(flops, bytes, grad.dtype))
@@ -160,10 +160,10 @@ impl ConvolutionBackward {
     }
 }
 
-/// Infers from the channels whether a convolution is transposed, for traces that did not record the flag. The
-/// first dimension of a weight is the number of output channels or, in a transposed convolution, the number
-/// of input channels. Returns `None` if the channels match neither case. If they match both cases, returns
-/// `None` if the amount of work depends on the case.
+/// If a trace does not record the flag, infers from the numbers of channels whether a convolution is transposed. The
+/// first dimension of a weight is the number of output channels or, in a transposed convolution, the number of input
+/// channels. Returns `None` if the channels match neither case, or if they match both cases and the amount of work
+/// depends on the case.
 fn transposed_by_channels(grad: &Tensor, input: &Tensor, weight: &Tensor) -> Option<bool> {
     let first = weight.dims.first()?;
     match (grad.dims.get(1)? == first, input.dims.get(1)? == first) {
@@ -182,8 +182,8 @@ fn flag_of(text: &str) -> Option<bool> {
     }
 }
 
-/// Number of operations for each element to which the weight is applied. The number is twice the product of
-/// all weight dimensions except the first.
+/// Number of operations per output element or, in a transposed convolution, per input element: twice the product of all
+/// dimensions of the weight except the first.
 fn per_element(weight: &Tensor) -> Option<f64> {
     Some(2.0 * product(weight.dims.get(1..)?))
 }

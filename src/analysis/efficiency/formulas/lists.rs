@@ -8,13 +8,13 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Lists {
-    /// Number of operations per element of the tensors in the first list that the op reads.
+    /// Number of operations for each tensor element in the first list that the op reads.
     #[serde(default)]
     flops: f64,
     /// Tensor lists that the op reads; absent arguments are ignored.
     reads: Vec<usize>,
-    /// Tensor lists that the op overwrites, or that have the same shapes as the new tensors that the op
-    /// creates.
+    /// Tensor lists that the op overwrites. If the op creates new tensors, a list with the same shapes as the new
+    /// tensors.
     writes: Vec<usize>,
 }
 

@@ -1,5 +1,5 @@
-//! A matrix product takes `2·B·M·N·K` operations, plus `B·M·N` if another tensor is added to the
-//! product.
+//! Computes the work of matrix products. A product takes `2·B·M·N·K` operations, plus `B·M·N` if another tensor is
+//! added to it.
 //!
 //! Source: each of the `B·M·N` elements of the result is a sum of `K` products.
 
@@ -18,7 +18,7 @@ pub(in crate::analysis::efficiency) struct Matmul {
     #[serde(default)]
     b_transposed: bool,
     add: Option<usize>,
-    /// A tensor that receives the product.
+    /// The tensor that receives the product, if one is passed.
     out: Option<usize>,
     /// A scalar that specifies the type of the result. If neither this scalar nor `out` is passed, the
     /// result has the type of `a`.

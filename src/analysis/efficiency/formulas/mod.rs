@@ -1,7 +1,7 @@
 //! Computes the minimum work of an op from its arguments: floating-point operations and bytes moved.
 //!
-//! Bytes are a minimum: every input is read once and every output written once, ignoring caches and copies in
-//! libraries. If the data that a formula needs is missing, the formula returns nothing rather than a guess.
+//! The number of bytes is a minimum: each input is read once and each output is written once. Caches, and copies made
+//! by libraries, are ignored. If data that a formula needs is missing, the formula returns nothing instead of guessing.
 
 mod attention;
 mod convolution;
@@ -22,8 +22,8 @@ use super::inputs::Inputs;
 use crate::program::Lengths;
 use serde::Deserialize;
 
-/// Weight of an op, used to choose which of several nested ops is counted. An op is not counted if a nested
-/// op has the same weight or a greater weight, because the nested op does the work.
+/// Weight of an op, which determines whether an op or an op nested in it is counted. An op is not counted if a nested
+/// op has the same or a greater weight, because the nested op does the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::analysis::efficiency) enum Weight {
     /// Weight of copies and fills.
@@ -36,7 +36,8 @@ pub(in crate::analysis::efficiency) enum Weight {
     Heavy,
 }
 
-/// The formula that computes the minimum work of an op. The numbers in formulas are argument positions.
+/// The formula that computes the minimum work of an op. All position numbers in a formula refer to the arguments of the
+/// op.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Formula {
@@ -59,15 +60,15 @@ pub(super) enum Formula {
 pub(super) struct Op<'a> {
     pub(super) name: &'a str,
     pub(super) inputs: &'a Inputs,
-    /// Element type of tensor lists. The type is taken from kernel names, because the profiler does not
-    /// record it for lists.
+    /// Element type of the op's tensor lists. The profiler does not record this type, so it is taken from a kernel
+    /// name.
     pub(super) list_dtype: Option<Dtype>,
     /// Lengths of the requests that the op processes, if an annotation records them.
     pub(super) lengths: Option<Lengths>,
 }
 
 impl Formula {
-    /// The minimum work of the op; `None` if the arguments do not determine it.
+    /// The minimum work of the op; `None` if its arguments do not determine the work.
     pub(super) fn demand(&self, op: &Op<'_>) -> Option<Demand> {
         let demand = match self {
             Formula::Matmul(formula) => formula.demand(op.inputs),
@@ -108,7 +109,7 @@ impl Formula {
         }
     }
 
-    /// Whether the op takes lists of tensors, whose types may be recorded only in kernel names.
+    /// Whether the op takes lists of tensors. Their types may be known only from kernel names.
     pub(super) fn takes_lists(&self) -> bool {
         matches!(self, Formula::Lists(_))
     }

@@ -11,15 +11,15 @@ pub(in crate::analysis::efficiency) struct Pointwise {
     /// Operations per element of the result.
     #[serde(default = "one")]
     pub(super) flops: f64,
-    /// Tensors that the op reads; if `None`, all tensors.
+    /// Tensors that the op reads. If this is `None`, the op reads all tensors except `out`.
     reads: Option<Vec<usize>>,
-    /// The tensor that is overwritten; if `None`, a new tensor is created.
+    /// The tensor that the op overwrites. If this is `None`, the op creates a new tensor.
     into: Option<usize>,
     /// A tensor passed as `out=`, which receives the result.
     out: Option<usize>,
-    /// Type of a new result; if `None`, the inputs are promoted to a common type.
+    /// Type of a new result. If this is `None`, the result has the type to which the inputs are promoted.
     result: Option<ResultType>,
-    /// A flag or type number. If it is set, the elements of the new result are 32 bits wide.
+    /// An argument that is a flag or a type number. If it is set, the new result consists of 32-bit floats.
     widens: Option<usize>,
     /// Number of additional bytes that the op writes per element of the result, for example for a mask.
     #[serde(default)]
@@ -92,8 +92,8 @@ impl Pointwise {
     }
 }
 
-/// The common type that tensors are promoted to. Tensors with dimensions take precedence over tensors
-/// without dimensions, floats over integers, integers over booleans, and wider types over narrower types.
+/// The common type to which tensors are promoted. Tensors with dimensions take precedence over tensors without
+/// dimensions, floats over integers, integers over booleans, and wider types over narrower types.
 fn promoted(tensors: &[&Tensor]) -> Option<Dtype> {
     let types: Option<Vec<(bool, Class, u8, Dtype)>> = tensors
         .iter()

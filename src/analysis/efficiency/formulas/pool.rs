@@ -14,7 +14,7 @@ pub(in crate::analysis::efficiency) struct Pool {
     stride: usize,
     padding: usize,
     dilation: Option<usize>,
-    /// Flag for ceiling mode, in which partial windows also count.
+    /// The flag for ceiling mode, in which incomplete windows at the end also produce a result.
     ceil: Option<usize>,
     /// Additional bytes written per element of the result, for example for an index.
     #[serde(default)]

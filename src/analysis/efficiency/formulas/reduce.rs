@@ -1,4 +1,5 @@
-//! A reduction takes one operation per element; it reads all elements and writes only a few results.
+//! Computes the work of reductions. A reduction reads all elements, takes one operation per element by default, and
+//! writes few results.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Input, Inputs, Tensor};
@@ -9,11 +10,11 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Reduce {
     input: usize,
-    /// The dimensions that the op reduces; if `None`, all dimensions.
+    /// The dimensions that the op reduces. If this is `None`, the op reduces all dimensions.
     dims: Option<usize>,
     #[serde(default = "one")]
     flops: f64,
-    /// Type of the result; if `None`, the type of the input.
+    /// Type of the result. If this is `None`, the result has the type of the input.
     result: Option<ResultType>,
     /// Additional bytes written per element of the result, for example for an index.
     #[serde(default)]
@@ -39,8 +40,8 @@ impl Reduce {
         if matches!(inputs.at(at), Input::Tensor(_)) {
             return None;
         }
-        // An empty list of dimensions means that the op reduces all dimensions. If no argument values were
-        // recorded, it is unknown which dimensions remain.
+        // An empty list of dimensions means that the op reduces all dimensions. If no argument values were recorded, it
+        // is unknown which dimensions are reduced.
         let gone = match inputs.concrete(at) {
             "" if inputs.positions().len() > at && !inputs.has_values() => return None,
             "" => Vec::new(),

@@ -1,5 +1,5 @@
-//! Computes the work of ops that select rows of a table by index: the op reads the index and the selected
-//! rows, and writes these rows.
+//! Computes the work of ops that select parts of a table by index. Such an op reads the index and the selected
+//! elements, and writes these elements.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, product};
@@ -20,8 +20,8 @@ pub(in crate::analysis::efficiency) struct Select {
 enum Takes {
     /// One index selects all elements along the dimensions after the first.
     Row,
-    /// One index selects all elements along all dimensions except one. The argument at this position contains
-    /// the number of that dimension.
+    /// One index selects all elements along all dimensions except one. The number of that dimension is in the argument
+    /// at this position.
     Along(usize),
     /// One index selects a single element.
     Element,

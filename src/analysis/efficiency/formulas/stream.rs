@@ -1,5 +1,4 @@
-//! Computes the work of ops that stream over whole tensors: bytes read and written, and operations per
-//! element.
+//! Computes the work of ops that read or write whole tensors, such as norms.
 
 use super::super::demand::{Demand, read, sum, written};
 use super::super::inputs::{Input, Inputs, Tensor, product};
@@ -8,7 +7,8 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Stream {
-    /// The tensors whose elements are counted. Statistics are computed over the first tensor in this list.
+    /// The tensors for whose elements operations are counted. Statistics, such as a mean, are computed over the first
+    /// of these tensors.
     elements: Vec<usize>,
     /// Operations per element.
     #[serde(default)]
@@ -19,11 +19,11 @@ pub(in crate::analysis::efficiency) struct Stream {
     /// Tensors that the op writes.
     #[serde(default)]
     writes: Vec<usize>,
-    /// Tensors that have the same shapes and types as the op's new tensors.
+    /// Tensors that have the same shapes and types as the new tensors that the op creates.
     #[serde(default)]
     like: Vec<usize>,
-    /// Pairs of tensors, one pair for each new tensor. The new tensor has the shape of the first tensor and
-    /// the type of the second tensor in the pair.
+    /// Pairs of tensors, one pair for each new tensor that the op creates. The new tensor has the shape of the first
+    /// tensor in the pair, and the type of the second.
     #[serde(default)]
     as_type: Vec<[usize; 2]>,
     /// Pairs of an index and a table: one row of the table is read for each element of the index.
@@ -33,7 +33,7 @@ pub(in crate::analysis::efficiency) struct Stream {
     statistic: Option<Statistic>,
     #[serde(default)]
     statistic_flops: f64,
-    /// Number of values written per statistic; each value has at least 32 bits.
+    /// Number of values that the op writes per statistic. Each value has at least 32 bits.
     #[serde(default)]
     statistics_saved: f64,
 }

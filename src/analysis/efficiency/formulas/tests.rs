@@ -1,4 +1,4 @@
-//! Compares the built-in models with counts computed by hand.
+//! Compares the results of the built-in models with numbers that were computed by hand.
 
 use super::Op;
 use crate::analysis::efficiency::demand::{Demand, Unit};
@@ -7,7 +7,7 @@ use crate::analysis::efficiency::inputs::Inputs;
 use crate::analysis::efficiency::rules::Models;
 use crate::program::Lengths;
 
-/// The minimum work of an op if list types and request lengths are unknown.
+/// The minimum work of an op for which the types of lists and the lengths of requests are unknown.
 fn demand(name: &str, dims: &str, types: &str, strides: &str, concrete: &str) -> Option<Demand> {
     with(name, dims, types, strides, concrete, None, None)
 }
@@ -37,8 +37,8 @@ const BF16_3: &str = r#"["c10::BFloat16", "c10::BFloat16", "c10::BFloat16"]"#;
 #[test]
 fn a_product_with_a_bias_has_two_operations_per_mnk_and_one_per_result() {
     let found = demand("aten::addmm", "[[5], [3, 4], [4, 5]]", BF16_3, "", "");
-    // Operations: 3 × 5 results, each a sum of 4 products, plus the bias. Bytes: 12 + 20 + 15 + 5 values of 2
-    // bytes.
+    // Operations: 3 × 5 results, each of which is a sum of 4 products, plus the bias. Bytes: 12 + 20 + 15 + 5 values of
+    // 2 bytes each.
     assert_eq!(figures(found), (2.0 * 60.0 + 15.0, 2.0 * 52.0));
     let found = found.expect("a model");
     assert_eq!((found.unit, found.precision), (Unit::Matrix, Some(Precision::Bf16)));
@@ -80,16 +80,17 @@ fn convolution(dims: &str, values: &str) -> Option<Demand> {
 
 #[test]
 fn the_operations_of_a_convolution_depend_on_rank_and_groups() {
-    // Two dimensions, stride 2: 4 × 4 outputs in each of 8 channels; each output is a sum of 3 × 3 × 3
-    // products.
+    // Two dimensions with stride 2: there are 4 × 4 outputs in each of 8 channels, and each output is a sum of 3 × 3 ×
+    // 3 products.
     let values = r#""[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1""#;
     let (flops, bytes) = figures(convolution("[1, 3, 8, 8], [8, 3, 3, 3], []", values));
     assert_eq!((flops, bytes), (2.0 * 128.0 * 27.0, 4.0 * (192.0 + 216.0 + 128.0)));
-    // One dimension, dilation 2, and one group per channel: 10 − 2·2 = 6 outputs in each channel.
+    // One dimension with dilation 2 and one group per channel: there are 10 − 2·2 = 6 outputs in each channel.
     let values = r#""[1]", "[0]", "[2]", "False", "[0]", "4""#;
     let (flops, _) = figures(convolution("[2, 4, 10], [4, 1, 3], []", values));
     assert_eq!(flops, 2.0 * 48.0 * 3.0);
-    // In three dimensions.
+    // Three dimensions: there are 3 × 3 × 3 outputs in each of 3 channels, and each output is a sum of 2 × 2 × 2 × 2
+    // products.
     let values = r#""[1, 1, 1]", "[0, 0, 0]", "[1, 1, 1]", "False", "[0, 0, 0]", "1""#;
     let (flops, _) = figures(convolution("[1, 2, 4, 4, 4], [3, 2, 2, 2, 2], []", values));
     assert_eq!(flops, 2.0 * 81.0 * 16.0);
@@ -122,7 +123,7 @@ fn a_backward_convolution_counts_the_gradients_that_are_asked_for() {
     let one = 2.0 * 128.0 * 27.0;
     assert_eq!(of("[True, True, False]"), (2.0 * one, 4.0 * 2.0 * (128.0 + 192.0 + 216.0)));
     assert_eq!(of("[False, True, True]"), (one + 128.0, 4.0 * (128.0 + 192.0 + 216.0)));
-    // If the argument values were not recorded, the work for both gradients is counted. The number of channels shows
+    // If the argument values were not recorded, the work for both gradients is counted. The numbers of channels show
     // that the convolution is not transposed.
     let bare = figures(demand("aten::convolution_backward", dims, types, "", ""));
     assert_eq!(bare.0, 2.0 * one);
@@ -191,8 +192,8 @@ fn paged_attention_takes_its_pairs_from_the_lengths_of_the_requests() {
     let types = r#"["c10::Half", "c10::Half", "c10::Half", "c10::Half"]"#;
     let dims = "[[7, 4, 8], [7, 2, 8], [7, 2, 8], [7, 4, 8]]";
     let name = "vllm::unified_attention_with_output";
-    // One request is a masked prompt of 5 tokens that follows 1 cached token. Two requests with a single
-    // token attend to 20 tokens each.
+    // One request is a prompt of 5 tokens with a causal mask, which follows 1 cached token. Two other requests have a
+    // single new token each, which attends to 20 tokens.
     let lengths =
         Lengths { queries: [5, 2], keys: [6, 40], queries_squared: [25, 2], products: [30, 40] };
     let found = figures(with(name, dims, types, "", "", None, Some(lengths)));
@@ -368,7 +369,7 @@ fn a_compiled_kernel_that_takes_a_part_of_a_tensor_counts_that_part() {
         let concrete = format!(r#"["", "", "{launched}"]"#);
         figures(demand(name, dims, types, "", &concrete))
     };
-    // The kernel reads 32 values from a third of a tensor and writes 32 values.
+    // The kernel reads 32 values, which are a third of a tensor, and writes 32 values.
     assert_eq!(found("triton_poi_fused_add_slice_0", "32"), (32.0, 4.0 * 64.0));
     // Without a slice, a kernel reads all of its arguments, regardless of the launch size.
     assert_eq!(found("triton_poi_fused_max_pool2d_0", "32").1, 4.0 * 128.0);

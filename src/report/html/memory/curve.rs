@@ -69,7 +69,7 @@ fn reserved(event: &MemoryEvent) -> Option<i64> {
     event.reserved.filter(|_| !event.device.is_host())
 }
 
-/// The time from the start of the first step or event to the end of the last step or event.
+/// Start of the first step or event, and end of the last step or event.
 fn extent(analysis: &Analysis, side: Side, usage: &DeviceUsage) -> (Nanos, Nanos) {
     let events = usage.events();
     let steps = analysis.steps(side).spans();

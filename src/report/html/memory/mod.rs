@@ -35,7 +35,7 @@ pub(super) struct Device {
     pub(super) remark: &'static str,
 }
 
-/// The values of a figure on both sides and their difference; a cell is empty if the side has no value.
+/// A line with a value for each side and the difference; a cell is empty if the side has no value.
 pub(super) struct Figures {
     pub(super) title: String,
     pub(super) note: String,
@@ -44,7 +44,7 @@ pub(super) struct Figures {
     pub(super) style: &'static str,
 }
 
-/// What the live memory consists of when the memory of one side is at its peak.
+/// The live memory at the peak of one side, by module and op, with the corresponding memory on the other side.
 pub(super) struct Live {
     pub(super) title: String,
     pub(super) remark: String,

@@ -1,5 +1,5 @@
 "use strict";
-// Sets the lengths of bars, because the page's Content-Security-Policy forbids inline styles in the HTML.
+// Sets the lengths of bars by script, because the page's Content-Security-Policy forbids inline styles in the HTML.
 for (const bar of document.querySelectorAll("[data-width], [data-left], [data-zero]")) {
   const { width, left, zero } = bar.dataset;
   if (width) bar.style.width = width + "%";

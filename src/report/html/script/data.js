@@ -71,7 +71,7 @@ function nest(t) {
   }
 }
 
-// Sums times over subtrees, in reverse preorder.
+// Adds up the times, events and changes of each subtree. Nodes are visited in reverse preorder.
 function addUp(t) {
   for (let at = t.size - 1; at >= 0; at--) {
     t.all1[at] += t.own1[at];
@@ -101,8 +101,8 @@ function addIdle(t, entries) {
   }
 }
 
-// Whether an unmatched call was replaced by different calls. A replacement is assumed if the nearest matched ancestor
-// of the call contains unmatched work on both sides.
+// Whether an unmatched call replaces, or is replaced by, different calls. This is assumed if the nearest matched
+// ancestor of the call contains unmatched work on both sides.
 function isReplaced(at) {
   if (tree.relation[at] === "x") return true;
   let above = at;
@@ -134,7 +134,8 @@ function pathTo(at) {
   return path.reverse();
 }
 
-// Converts between a node and its id in the merged tree; -1 if this page does not contain the node.
+// These two functions convert between the position of a node on this page and its id in the merged tree. The position
+// is -1 if the page does not contain the node.
 function idOf(at) {
   return tree.id.length ? tree.id[at] : at;
 }

@@ -99,7 +99,7 @@ function weightedMedian(values) {
   return total === 0 ? 0 : (at(Math.ceil(total / 2) - 1) + at(Math.floor(total / 2))) / 2;
 }
 
-// A rate such as `, 163 TFLOP/s`: modeled work divided by time. The string is empty if the work of a row is not
+// A rate such as `, 163 TFLOP/s`: modeled work divided by time. The string is empty if the work of any row is not
 // modeled.
 function rateOf(members, side) {
   const sums = [0, 0, 0];
@@ -135,7 +135,8 @@ function shapeTable(members) {
   return smallTable(["shapes", "rows", ...page.names.map((side) => `${side}, ${unitWords()}`), `difference, ${unitWords()}`], lines);
 }
 
-// The ops at which the two traces diverge, at or below the given rows, as [name, count].
+// The ops at which the two traces diverge, as [name, count]. Only the given rows' nodes and the nodes below them are
+// searched.
 function lowering(members) {
   const known = new Map();
   for (const row of members) {
@@ -155,7 +156,7 @@ function lowering(members) {
   return [...known].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, KERNELS_SHOWN);
 }
 
-// The rows of a group, largest difference first. One row can be open at a time.
+// The rows of a group, largest difference first. Only one row is open at a time.
 function memberList(group) {
   const size = (row) => Math.abs(rows.time2[row] - rows.time1[row]);
   const members = [...group.members].sort((a, b) => size(b) - size(a) || a - b);
@@ -181,7 +182,7 @@ function memberLine(row, open) {
     drawRows();
     document.querySelector(`#rows [data-row="${id}"]`).focus();
   };
-  // A row is a single call, so its times belong to one step.
+  // A row is a single call, so its times are not divided by the number of steps.
   const [one, two] = [rows.time1[row], rows.time2[row]];
   const how = changeOf(one, two, false);
   const sign = one === two ? "±" : two > one ? "+" : "−";

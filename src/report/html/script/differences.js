@@ -10,7 +10,7 @@ const COLUMNS = [
   { key: "signed", title: "difference", value: (g) => difference(g.time1, g.time2) },
   { key: "ratio", title: "ratio", value: (g) => (g.time1 > 0 && g.time2 > 0 ? g.time2 / g.time1 : 0) },
 ];
-// The filters for groups: [value, text, test].
+// The filters for groups, each as [value, text, test function].
 const CHANGES = [
   ["", "all", () => true],
   ["slower", "slower only", (g) => change(g.time1, g.time2).word === "more"],
@@ -26,7 +26,7 @@ function presence(row) {
   return "both";
 }
 
-// The properties that rows can be grouped by: [value, text, key of a row].
+// The properties that rows can be grouped by, each as [value, text, function that returns the key of a row].
 function groupings() {
   return [
     ["name", "name", (row) => String(rows.name[row])],
@@ -141,7 +141,8 @@ function drawFilters() {
   document.getElementById("filters").replaceChildren(...controls.filter(Boolean));
 }
 
-// Clickable column titles. The column `difference` is sorted by magnitude or by signed value.
+// The columns whose titles can be clicked. The order `signed` has no title of its own: clicks on `difference` sort by
+// magnitude or by signed value.
 const HEADS = COLUMNS.filter((column) => column.key !== "signed");
 
 // Clicks on the title of the column `difference` cycle through three orders: by magnitude, largest increase first,
@@ -198,7 +199,7 @@ function drawRows() {
   if (groups.length > shown.length) line.append(element("button", { type: "button", onclick: more }, "show more"));
 }
 
-// Rows for kernels without an op are named after these kernels.
+// If a kernel has no op, its row is named after the kernel, so the name is shown in short form.
 function groupLabel(group) {
   return tree.kind[rows.node[group.members[0]]] === "g" ? kernelName(group.name) : name(group.name);
 }

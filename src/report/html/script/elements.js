@@ -1,5 +1,5 @@
-// Helpers that turn values into strings and page elements. Names from traces are only ever inserted as
-// text nodes.
+// Helpers that turn values into strings and page elements. Names from traces are only ever inserted as text nodes,
+// never as HTML.
 
 // Creates an element with properties (class, dataset, on…, aria-…) and children (elements or text).
 function element(tag, properties, ...children) {
@@ -56,8 +56,8 @@ function copyButton(what, text) {
   return button;
 }
 
-// A page that was opened from a file may have no access to the clipboard, so the button then selects the text and runs
-// the browser's copy command.
+// A page that was opened from a file may have no access to the clipboard. In this case, the text is selected and copied
+// with the browser's copy command.
 async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,7 +1,7 @@
 // Draws the merged tree as icicles: calls with the same stack of names form one frame, and the width of a frame
 // represents the frame's time. The two-sided view shows the baseline above the candidate, with frames in the same order
-// and to the same scale; the differential view is a single icicle. If the only child of a frame has the same time as
-// the frame, the stack does not branch there, and the two are drawn as one frame.
+// and to the same scale; the differential view is a single icicle. If a frame has only one child and the child takes
+// the same time, the two are drawn as one frame.
 
 const FRAME_HEIGHT = 18;
 const GAP = 30;
@@ -29,10 +29,9 @@ function view() {
   return flame.view;
 }
 
-// A frame. `nodes` contains pairs of [node, node whose own time counts]. In the top-down view, both nodes of a pair are
-// the same, and the time of the frame includes all nodes below them. In the bottom-up view, the second node of a pair
-// is the node whose own time counts, and the first node is that node's ancestor at the level of the frame. The root
-// frame contains all nodes.
+// Makes a frame. `nodes` lists the frame's nodes as pairs [node, leaf]. In the top-down view, the two are the same
+// node, and the time of the frame includes all nodes below it. In the bottom-up view, the frame counts the leaf's own
+// time, and the node is the ancestor of the leaf that the frame shows. The root frame covers all nodes.
 function frameOf(key, nodes, parent, up = flame.up) {
   const whole = parent?.whole ?? false;
   const frame = { key, title: key, chain: [key], nodes, last: nodes, parent, time1: 0, time2: 0, up, whole };
@@ -109,8 +108,8 @@ function below(frame) {
   return (frame.below ??= framesBelow(frame));
 }
 
-// Merges a frame with its only child, as long as the frame has only one child and the child has the same time. Called
-// when the frame is drawn.
+// Merges a frame with its only child, as long as there is only one child and it takes the same time. This function is
+// called when the frame is drawn.
 function collapse(frame) {
   if (frame.isCollapsed || flame.whole) return;
   frame.isCollapsed = true;
@@ -192,8 +191,8 @@ function drawFlame() {
   if (whole === 0) flameInfo.textContent = "No time in this view.";
 }
 
-// Draws one icicle downward from `y`. In the sandwich view, callers grow upward from the selected
-// op.
+// Draws one icicle below the vertical position `y`. The icicle of the callers in the sandwich view grows upward, so the
+// selected op is at its lower edge.
 function drawIcicle({ top, side, above, up }, whole, y, made, drawing) {
   const ancestors = [];
   if (above) for (let frame = top.parent; frame; frame = frame.parent) ancestors.unshift(frame);
@@ -228,9 +227,9 @@ function placeBelow(frame, left, whole, side) {
   return placed;
 }
 
-// The frame's share of its parent's change: the frame's difference divided by the sum of the absolute differences of
-// all siblings. The color depends on this share. So even if every frame slowed down, strongly colored frames form a
-// path to the frames that slowed down the most.
+// Describes how the time of a frame changed. The color depends on the frame's share of its parent's change: the frame's
+// difference divided by the sum of the absolute differences of all children of the parent. Even if every frame slowed
+// down, the strongly colored frames thus form a path to the frames that slowed down the most.
 function frameChange(frame) {
   const own = difference(frame.time1, frame.time2);
   const above = frame.parent;
@@ -292,7 +291,7 @@ function sandwich() {
   return [{ top: callers, title: `Callers of ${shortName(key)}, ${word}`, side, up: true }, { top: callees, title: `Callees of ${shortName(key)}, ${word}`, side }];
 }
 
-// The outermost op with the largest difference.
+// The name of the op with the largest total difference, summed over its outermost calls.
 let biggest = null;
 function biggestOp() {
   return (biggest ??= findBiggestOp());
@@ -371,8 +370,8 @@ function showSandwich(key) {
   drawFlame();
 }
 
-// Handles keys in the flame graph: arrow keys move between frames spatially, + and - zoom, Escape
-// zooms out, s shows callers and callees.
+// Handles keys in the flame graph: arrow keys move to the adjacent frame in their direction, + and - zoom, Escape zooms
+// out, s shows callers and callees.
 function flameKey(event) {
   const current = event.target.closest(".frame");
   if (!current || event.ctrlKey || event.metaKey || event.altKey) return;

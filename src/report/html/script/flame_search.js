@@ -1,6 +1,7 @@
 // Shows the controls of the flame graph and highlights the frames that a search finds.
 
-// Highlights the frames whose names match, and shows how many frames match and their total time.
+// Highlights the frames whose names match, and shows how many calls and frames match and their
+// total time.
 function seekInFlame(text) {
   setState({ seek: text });
   markFlame();
@@ -22,7 +23,7 @@ function tellFound(drawn) {
   if (!line) return;
   if (!wanted) return line.replaceChildren();
   const fits = page.texts.map((text) => text.toLowerCase().includes(wanted));
-  // If matching frames are nested, only the outermost frame is counted.
+  // If matching calls are nested, only the outermost call is counted.
   let count = 0, one = 0, two = 0;
   for (let at = 0; at < tree.size; at++) {
     if (!fits[tree.name[at]]) continue;

@@ -13,7 +13,7 @@ function svg(tag, properties, text) {
   return made;
 }
 
-// Three to six axis marks at round distances.
+// Three to six axis marks at round values.
 function marks(low, high) {
   const raw = (high - low) / 4, power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw);

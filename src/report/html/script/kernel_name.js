@@ -121,7 +121,7 @@ function demangled(name) {
   if (!parts.length) return name;
   if (name[at] !== "I") return parts.join("::");
   const rest = name.slice(at + 1, at + 400);
-  // The function that the ck_tile entry kernel runs.
+  // In ck_tile, the kernel `kentry` runs the function that is named in its template arguments.
   const inner = [...rest.matchAll(/(\d+)([A-Za-z_]\w*)/g)].map(([, length, text]) => text.slice(0, Number(length)));
   const letters = { f: "float", d: "double" };
   const types = [...rest.matchAll(/DF16b|DF16_|(?<=^|I)[fd]/g)].map(([type]) => letters[type] || type);

@@ -1,5 +1,5 @@
-// Draws a call's kernels as one lane per side to scale, with the launch times, and shows how certain the call's match
-// is.
+// Draws the kernels of a call to scale, with their launch times, in one lane per side. Also shows how certain the match
+// of the call is.
 //
 // baseline   ╷   ╷  [wgrad]   [dgrad]        ╷ launch   [] kernel
 // candidate  ╷ ╷ [wgrad_alg0        ]
@@ -96,7 +96,8 @@ const CONFIDENCES = {
   interchangeable: ["interchangeable match", "One side has more calls with exactly this content at this position, and nothing in the traces shows which of them is the counterpart."],
 };
 
-// Returns `firm`, `likely` or `interchangeable`; for a call without a counterpart, an empty string.
+// How certain the match of a call is: `firm`, `likely` or `interchangeable`; an empty string if the call has no
+// counterpart.
 function confidenceOf(at) {
   if ("12".includes(tree.relation[at])) return "";
   const group = tree.unsure.get(at);

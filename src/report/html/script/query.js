@@ -28,8 +28,7 @@ function globOf(pattern) {
   return (name) => choices.some((choice) => isLike([...name], choice));
 }
 
-// On a mismatch, the search continues at the most recent *, so matching takes at most (name length × pattern length)
-// steps.
+// After a mismatch, matching resumes at the most recent *, so it takes at most (name length × pattern length) steps.
 function isLike(letters, pattern) {
   let at = 0, inPattern = 0, star = null;
   while (at < letters.length) {

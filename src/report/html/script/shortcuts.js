@@ -47,8 +47,8 @@ function walk(by) {
   next.scrollIntoView({ block: "nearest" });
 }
 
-// Goes to the next or previous change in the section that is shown: to the change's row, its call
-// sites, or its first call.
+// Selects the next or previous change. Depending on the section that is shown, goes to the change's
+// row, its call sites, or its first call.
 function goToChange(by) {
   if (!page.changes.length) return;
   const now = stateNumber("change");

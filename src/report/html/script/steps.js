@@ -62,7 +62,7 @@ function changeOf(time1, time2, isZero) {
     : { sign: "▼", word: "less", style: "less" + strength };
 }
 
-// Rewrites the times in the tables that are part of the page's HTML.
+// Updates the times in the tables that are part of the page's HTML, so that they show times per step or total times.
 function retime() {
   for (const line of document.querySelectorAll("tr[data-t]")) {
     const [one, two] = line.dataset.t.split(" ").map(Number);
@@ -81,7 +81,7 @@ function retime() {
       cell.textContent = time(ns, side);
     }
   }
-  // Sets the length of each group's bars according to the times that are shown.
+  // Sets the lengths of each group's bars based on the times that are shown.
   for (const chart of document.querySelectorAll(".chart tbody")) {
     const times = (line) => line.dataset.t.split(" ").map((ns, at) => scaled(Number(ns), at + 1));
     const all = [...chart.querySelectorAll("tr[data-t]")];

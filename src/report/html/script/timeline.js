@@ -105,7 +105,7 @@ function sliceColour(at, colours) {
   return style === "same0" ? colours.same : colours[style];
 }
 
-// Moving and zooming redraw at most once per animation frame.
+// However often the user moves or zooms, the timeline is redrawn at most once per animation frame.
 let isAsked = false;
 function askForTimeline() {
   if (isAsked) return;
@@ -139,7 +139,7 @@ function drawTimeline() {
   drawTimelineList();
 }
 
-// Draws 5 to 10 axis marks at round distances.
+// Draws axis marks at round times, at least about 130 pixels apart.
 function drawAxis({ pen, width, from, to, colours, x }) {
   const raw = (to - from) / Math.max(2, width / 130);
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -153,8 +153,8 @@ function drawAxis({ pen, width, from, to, colours, x }) {
   }
 }
 
-// Formats a time. If `step`, the distance between two axis marks, is given, it determines the unit.
-// Otherwise, the time itself does.
+// Formats a time. Its unit depends on `step`, the distance between two axis marks; without `step`, it depends on the
+// time itself.
 function span(ns, step) {
   const size = Math.abs(step ?? ns);
   const [unit, scale] = size >= 1e6 ? ["ms", 1e6] : size >= 1e3 ? ["µs", 1e3] : ["ns", 1];
@@ -456,7 +456,7 @@ function causeNode({ node, event }) {
   return (timeline.byNode.get(event) || []).length > 1 ? event : node;
 }
 
-// Zooms to a cause, with a margin of half the cause's length on each side.
+// Zooms to a cause, with a margin of half the cause's length to its left and right.
 function showInTimeline(place) {
   const { from, to } = place;
   openPanel("timeline", { slice: causeNode(place) });

@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 /// drawn call takes about 40 bytes.
 const NODES: usize = 1_500;
 
-/// The calls of the step that are drawn, in order, with the baseline's calls first.
+/// Chooses the calls of the step to draw. They are returned in order, the baseline's calls first.
 pub(super) fn choose(
     analysis: &Analysis,
     shown: &Shown,
@@ -72,8 +72,8 @@ pub(super) fn choose(
     slices
 }
 
-/// For each cause, the time interval that also includes the cause's length before and after the
-/// cause.
+/// For each cause, the time interval around it. The interval extends beyond the cause by the cause's own length in both
+/// directions.
 fn neighbourhoods(causes: &[CausePlace]) -> Vec<(Nanos, Nanos)> {
     let around = |cause: &CausePlace| {
         let length = cause.to - cause.from;

@@ -22,8 +22,8 @@ pub(super) fn calls(
     calls
 }
 
-/// Drops calls that spend nearly all their time in one child. A matched call is dropped only if its counterpart
-/// also does so. The nodes of `causes` are kept.
+/// Drops calls that spend nearly all their time in one child. A matched call is dropped only if its counterpart also
+/// spends nearly all its time in one child. The nodes of `causes` are kept.
 fn drop_passing(analysis: &Analysis, calls: &mut PerSide<Vec<CallId>>, causes: &[CausePlace]) {
     let merged = analysis.diff().merged();
     let mut keeps = vec![false; merged.len()];
@@ -39,8 +39,8 @@ fn drop_passing(analysis: &Analysis, calls: &mut PerSide<Vec<CallId>>, causes: &
     }
 }
 
-/// For each call in `calls`: whether it is a host call that spends nearly all its time in one child, and the child
-/// is also in `calls`. The list must be in preorder.
+/// For each call in `calls`, whether it is a host call that spends nearly all its time in one child that is also in
+/// `calls`. The list must be in preorder.
 fn passing(tree: &CallTree, calls: &[CallId]) -> Vec<bool> {
     let mut passes = vec![false; calls.len()];
     // Indices of the calls that have not ended yet; each call is nested in the previous call.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// Maximum number of threads shown per side; the same limit applies to streams.
 const LANES: usize = 6;
-/// Maximum number of rows in a lane. Calls that are nested too deeply are drawn in the last row.
+/// Maximum number of rows in a lane. Calls that are nested more deeply are drawn in the last row.
 const ROWS: usize = 24;
 
 /// A lane: a host thread or a GPU stream.

@@ -45,7 +45,7 @@ pub(super) struct Timeline {
     end: [i64; 2],
     lanes: Vec<Lane>,
     slices: Slices,
-    /// The positions of the leading causes in the step.
+    /// Where in the step each leading cause occurs.
     causes: Vec<CausePlace>,
     #[serde(skip)]
     remark: String,

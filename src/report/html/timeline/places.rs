@@ -29,7 +29,7 @@ pub(super) struct CausePlace {
     pub(super) to: i64,
 }
 
-/// The causes that have a call in the step.
+/// Finds the leading causes that have a call in the step.
 pub(super) fn of(analysis: &Analysis, shown: &Shown) -> Vec<CausePlace> {
     let leading = analysis.causes().leading();
     let measures: BTreeSet<_> = leading.iter().map(measure).collect();
@@ -70,9 +70,9 @@ enum Extent {
     Below,
 }
 
-/// For each node, the time difference (candidate − baseline). `extent` says whether the nodes below the node
-/// are included. If `kind` is `None`, the time is the attributed time. Otherwise, the time is this kind of
-/// idle time; in host-only traces, the attributed time is added.
+/// For each node, the time difference (candidate − baseline). `extent` says whether the nodes below the node are
+/// included. If `kind` is `None`, the time is the attributed time. Otherwise, it is the idle time of this kind; in
+/// host-only traces, the attributed time is added to it.
 fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> Vec<i64> {
     let merged = analysis.diff().merged();
     let mut differences: Vec<i64> = vec![0; merged.len()];
@@ -101,7 +101,7 @@ fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> V
     differences
 }
 
-/// Finds the GPU event with the largest time difference below a node, and returns the node of this event.
+/// Among the GPU events below a node, finds the event with the largest time difference, and returns its node.
 fn largest_event(analysis: &Analysis, id: MergedId) -> Option<usize> {
     let merged = analysis.diff().merged();
     let node = merged.node(id);
@@ -119,7 +119,7 @@ fn largest_event(analysis: &Analysis, id: MergedId) -> Option<usize> {
     events.min_by_key(|&id| (Reverse(difference(id)), id)).map(|id| id.index())
 }
 
-/// Whether an event of the node is in the step on either side.
+/// Whether the step made or launched a call of the node on either side.
 fn is_in(analysis: &Analysis, shown: &Shown, id: MergedId) -> bool {
     let node = analysis.diff().merged().node(id);
     Side::BOTH.iter().any(|&side| {
@@ -129,8 +129,8 @@ fn is_in(analysis: &Analysis, shown: &Shown, id: MergedId) -> bool {
     })
 }
 
-/// The interval from the first start to the last end of a node's calls and the GPU events below them, relative to the
-/// start of the step. Returns `None` if no call of the node was made in the step.
+/// The interval that covers a node's calls and the GPU events below them on both sides, in time since the start of the
+/// step. Returns `None` if no call of the node was made in the step.
 fn span(analysis: &Analysis, shown: &Shown, id: MergedId) -> Option<(Nanos, Nanos)> {
     let node = analysis.diff().merged().node(id);
     let of_side = |side: Side| {

@@ -20,7 +20,7 @@ use std::cmp::Reverse;
 /// threshold.
 const SAME_SPEED: f64 = 0.03;
 
-/// The layers of a comparison's step-time difference.
+/// The three layers into which a comparison's step-time difference is divided.
 pub(super) struct Layers {
     pub(super) certain: Layer,
     pub(super) other_speed: Layer,
@@ -130,9 +130,9 @@ fn plain(figures: Figures, cost: Nanos, sentence: String) -> Line {
     }
 }
 
-/// Formats a line for a change, with its effect if known. The effect may differ from the attributed time. GPU time that
-/// overlaps host time does not lengthen the step. Work that delays other work lengthens the step by more than its own
-/// time.
+/// Formats a line for a change, with its effect if known. The effect may differ from the attributed time: GPU time that
+/// overlaps host time does not lengthen the step, and work that delays other work lengthens the step by more than its
+/// own time.
 fn of_change(
     analysis: &Analysis,
     figures: Figures,

@@ -95,7 +95,7 @@ pub struct Line {
     pub place: String,
     /// The usual cause of this kind of change; empty if unknown.
     pub usual: String,
-    /// Additional remarks, such as the parts of a sum; may be empty.
+    /// An additional remark, such as how a sum is composed; may be empty.
     pub remark: String,
     /// Whether the trace shows the change directly or the change was inferred.
     pub certainty: Certainty,

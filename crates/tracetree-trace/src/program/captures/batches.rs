@@ -1,5 +1,5 @@
-//! Reads two batch sizes from annotations: the batch size that a graph was captured for, and the
-//! batch size of a replay.
+//! Reads batch sizes from annotations: the size that each graph was captured for, and the size of
+//! the batch that each replay processed.
 
 use super::{Captures, GraphId};
 use crate::program::annotations::{Annotation, Meaning, annotations};
@@ -7,7 +7,7 @@ use crate::trace::EventId;
 use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;
 
-/// The batch that each graph was captured for, and the batch of each replay.
+/// The batch size that each graph was captured for, and the batch that each replay processed.
 pub(super) struct Batches {
     /// For each captured graph, the annotation that encloses the capture, and the batch size. The
     /// batch size comes from that annotation or from outside the trace.
@@ -34,8 +34,8 @@ pub(super) enum Suits {
     Padded(u64),
     /// The batch size of the graph, of the replay, or of both is unknown.
     Unknown,
-    /// The graph was captured for an unsuitable batch size. The size is smaller than the replay's
-    /// batch, or so large that no engine would pad the batch to this size.
+    /// The graph was captured for an unsuitable batch size. Either this size is smaller than the
+    /// replay's batch, or it is so large that no engine would pad the batch to it.
     Not,
 }
 

@@ -1,7 +1,7 @@
 //! Ranks the captured graphs that a graph launch may have replayed, best first.
 //!
-//! Identical layers produce identical captured graphs and identical replays, so each distinct pair
-//! of graph and replay is aligned only once.
+//! Identical layers produce identical captured graphs and identical replays, so each distinct
+//! combination of a graph and a replay is aligned only once.
 
 use super::batches::{Batches, ReplayedBatch, Suits, suits};
 use super::{Captures, GraphId};
@@ -58,13 +58,14 @@ impl Candidate {
 
     /// Sort key for captured graphs. Graphs that fit come first. Next, graphs are compared by how
     /// well the batch matches, then by the number of aligned launches (more is better), the number
-    /// of unaligned launches (fewer is better), and the agreement (higher is better).
+    /// of unaligned launches (fewer is better), and how well the kernel names agree with the
+    /// launching ops (more is better).
     fn rank(&self) -> (bool, Suits, std::cmp::Reverse<usize>, usize, i64) {
         let agreement = (self.alignment.agreement() * 1e6) as i64;
         let placed = std::cmp::Reverse(self.alignment.placed());
         match self.misfit {
-            // If no captured graph fits, the graph whose kernels are most similar to the replay's
-            // kernels is reported.
+            // If no captured graph fits, the report names the graph whose kernels are most similar
+            // to the replay's kernels.
             Some(_) => (true, Suits::Not, placed, self.left_over, -agreement),
             None => (false, self.suits, placed, self.left_over, -agreement),
         }
@@ -88,7 +89,7 @@ pub(super) struct Fitting<'a> {
     aligned: FxHashMap<(Vec<Step>, usize), Arc<Alignment>>,
 }
 
-/// The properties by which GPU events are compared: name, grid, stream and graph node.
+/// The properties of a GPU event that an alignment compares: name, grid, stream and graph node.
 type Step = (u32, Option<u32>, i64, Option<u64>);
 
 impl<'a> Fitting<'a> {
@@ -158,8 +159,8 @@ impl<'a> Fitting<'a> {
 }
 
 impl Kind {
-    /// The maximum number of launches that an alignment could match with kernels, and the number of
-    /// launches that remain unmatched in that case.
+    /// An upper bound on the number of launches that an alignment could match with kernels, and the
+    /// number of launches that would then remain unmatched.
     fn most_placed(&self, kernels: usize, names: &FxHashMap<u32, u32>) -> (usize, usize) {
         let unnamed = self.launched.iter().filter(|launch| launch.name.is_none()).count();
         let named: u32 = self

@@ -4,8 +4,7 @@
 //! annotations, and how well the captured launches align with the replayed kernels. If several
 //! graphs fit equally well, the capture order breaks the tie. If no graph fits, kernels that name a
 //! program part are placed below that part, and all other kernels stay directly below the graph
-//! launch. The most similar graph is then reported together with an explanation of why it does not
-//! fit.
+//! launch. A note then names the most similar graph and explains why it does not fit.
 
 mod batches;
 mod fit;
@@ -96,7 +95,7 @@ impl Captures {
         self.captures.is_empty()
     }
 
-    /// Irregularities in the capture traces themselves.
+    /// Notes about irregularities in the capture traces.
     #[doc(hidden)]
     pub fn notes(&self) -> &Notes {
         &self.notes
@@ -105,7 +104,8 @@ impl Captures {
     /// Returns the tree with the calls of the matching captured graph added below each graph
     /// launch. Each GPU event is placed below the captured call that launched it. If no graph fits,
     /// the program parts that are named in the GPU events are added instead. [`CallTree::replays`]
-    /// and [`CallTree::notes`] list the replays for which a graph was found.
+    /// lists all graph launches with the graph that each of them replays, if known;
+    /// [`CallTree::notes`] summarizes them.
     #[must_use]
     #[doc(hidden)]
     pub fn add_to(&self, tree: &CallTree, options: TreeOptions) -> CallTree {

@@ -86,8 +86,8 @@ fn successors(
     of_group.flat_map(next).collect()
 }
 
-/// The best captured graph and all other graphs that fit equally well; empty if no graph fits. Only
-/// the capture order can distinguish these graphs.
+/// The best captured graph and all other graphs that fit equally well, so that only the capture
+/// order can distinguish them. Empty if no graph fits.
 fn best(candidates: &[Candidate]) -> impl Iterator<Item = usize> + '_ {
     let fits = |&at: &usize| {
         candidates[at].misfit.is_none() && candidates[at].is_as_good_as(&candidates[0])

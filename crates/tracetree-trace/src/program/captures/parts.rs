@@ -1,5 +1,5 @@
-//! A kernel of a graph replay may contain the name of a program part; this module adds the named
-//! parts as calls.
+//! Adds program parts as calls below graph launches. The kernels of a replay may record the names
+//! of these parts.
 //!
 //! During a graph capture, a program can name its parts with
 //! `torch.cuda.graph_annotations.mark_kernels`. In a trace of the replays, PyTorch writes these

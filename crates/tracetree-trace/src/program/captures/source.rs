@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// Where the graph captures for a trace come from.
 ///
-/// If a trace both captures and launches graphs, it also serves as its own capture trace, unless
+/// If a trace both captures and launches graphs, it is also used as its own capture trace, unless
 /// the source is [`CaptureSource::Nowhere`].
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -27,8 +27,8 @@ pub enum CaptureSource {
     Nowhere,
 }
 
-/// Codes of the notes about captures that cannot be used. With `--strict`, notes with these codes
-/// are errors.
+/// Codes of the notes that report an unusable capture. With `--strict`, notes with these codes are
+/// errors.
 const USELESS: [&str; 6] = [
     "CAPTURE_UNREADABLE",
     "CAPTURE_WITHOUT_GRAPH",
@@ -120,8 +120,8 @@ impl Captures {
         Ok(())
     }
 
-    /// Adds the captured calls to the tree, and the program parts that the names of graph kernels
-    /// contain. If the source is [`CaptureSource::Nowhere`], the tree is unchanged.
+    /// Adds the captured calls to the tree, and the program parts that replayed kernels name. If
+    /// the source is [`CaptureSource::Nowhere`], the tree is unchanged.
     ///
     /// # Errors
     /// Fails if `reading` is strict and a capture could not be used.

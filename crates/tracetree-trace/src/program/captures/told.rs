@@ -1,4 +1,4 @@
-//! Adds notes that say which captures were found and used, and which graph launches have no
+//! Adds notes that report which captures were found and used, and which graph launches have no
 //! matching capture.
 
 use super::Captures;

@@ -25,9 +25,11 @@ const FEWEST_PIECES: usize = 3;
 /// For each graph launch, the first and the last GPU event in the layers of the replay.
 pub(super) type Reaches = FxHashMap<CallId, (CallId, CallId)>;
 
-/// Finds the stacks of layers in replayed kernel sequences. Each repeated section of a distinct
-/// kernel sequence forms one stack. Stacks are sorted by their first launch. Also returns, for each
-/// replay, the range of GPU events that the layers cover.
+/// Finds the stacks of layers in replayed kernel sequences. All replays with the same kernel
+/// sequence share their stacks: each repeated section of the sequence forms one stack. The stacks
+/// of single graph launches come before those of piecewise replays; within both groups, stacks are
+/// sorted by their first launch. Also returns, for each replay, the range of GPU events that the
+/// layers cover.
 pub(super) fn of_graphs(
     tree: &CallTree,
     steps: &Steps,
@@ -52,7 +54,7 @@ pub(super) fn of_graphs(
     (known.found, reaches)
 }
 
-/// The graph launches that contain no layers of their own, grouped by step and thread.
+/// The graph launches in which no layers were found, grouped by step and thread.
 type Pieces = Vec<((StepId, ThreadId), Vec<CallId>)>;
 
 /// Adds a graph launch to the pieces for the launch's step and thread. A launch outside of all
@@ -121,8 +123,8 @@ struct Known {
     found: Vec<Found>,
 }
 
-/// A repeated section of a kernel sequence: the position of the section's stack, and the layers in
-/// the section.
+/// A repeated section of a kernel sequence: the index of the section's stack in `found`, and the
+/// position ranges of the section's layers.
 type KnownPart = (usize, Vec<Range<usize>>);
 
 impl Known {

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 /// common to both calls.
 const COMMON_SHARE: usize = 2;
 
-/// How many times a call invokes each op and each module class.
+/// How many calls of each op and each module class are below a call.
 type Counts<'t> = FxHashMap<&'t str, usize>;
 
 /// Whether enough of the given sibling calls are similar to the median-sized sibling: at least half
@@ -38,7 +38,8 @@ fn is_like(one: &Counts<'_>, other: &Counts<'_>) -> bool {
     let of = |counts: &Counts<'_>, name: &&str| counts.get(*name).copied().unwrap_or(0);
     let common: usize = one.iter().map(|(name, &count)| count.min(of(other, name))).sum();
     let all: usize = one.values().sum::<usize>() + other.values().sum::<usize>() - common;
-    // Calls without children, as in a trace with few events, cannot be distinguished.
+    // Two calls without children, as in a trace with few events, count as similar, because nothing
+    // distinguishes them.
     all == 0 || common * COMMON_SHARE > all
 }
 

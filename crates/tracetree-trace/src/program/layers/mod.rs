@@ -1,9 +1,9 @@
-//! Finds the layers of the model, and the position of each call: inside a layer, or before, between
-//! or after the layers.
+//! Finds the layers of the model, and the position of each call relative to the layers: inside a
+//! layer, or before, between or after the layers.
 //!
-//! The forward work of a layer is everything that the layer's module calls. Each forward op of the
-//! layer may have backward ops; everything that these launch is the backward work of the layer. All
-//! other work also has a position, so the times of all positions in a table add up to the total:
+//! The forward work of a layer is everything that the layer's module calls. The backward work of a
+//! layer is everything that the backward ops of the layer's forward ops call. All other work also
+//! has a position, so the times of all positions in a table add up to the total:
 //!
 //! ```text
 //! step  ├─ pre ──┤ layer 0 ├ between ┤ layer 1 ├── post ──────┤
@@ -126,8 +126,8 @@ impl Layers {
         Layers { stacks, places, of_calls: of_calls.into_iter().collect() }
     }
 
-    /// The stacks of layers: module stacks sorted by time, then graph stacks sorted by first
-    /// launch.
+    /// The stacks of layers: module stacks sorted by time, then the stacks of single graph
+    /// launches, then those of piecewise replays.
     #[doc(hidden)]
     pub fn stacks(&self) -> &[Stack] {
         &self.stacks
@@ -149,7 +149,7 @@ impl Layers {
         self.stacks.is_empty()
     }
 
-    /// The position of a call. For a GPU event, the position of the launch.
+    /// The position of a call. A GPU event has the position of its launch.
     pub fn place(&self, call: CallId) -> LayerPlace {
         let at = self.of_calls.get(call.index());
         at.map_or(LayerPlace::NoLayers, |at| self.places[at as usize])
@@ -209,8 +209,8 @@ fn ran(tree: &CallTree, call: CallId) -> CallId {
     }
 }
 
-/// The host time spans that the layers cover in each step, in the whole trace, and in each graph
-/// launch.
+/// The extents of the layers: host time spans in each step and in the whole trace, and ranges of
+/// calls in each graph launch.
 struct Extents {
     of_steps: Vec<Option<(Nanos, Nanos)>>,
     whole: Option<(Nanos, Nanos)>,

@@ -7,7 +7,8 @@
 //!   example, a model may alternate between two kinds of attention: one layer runs one attention
 //!   kernel and the next layer runs two, but all other kernels are the same.
 //! - A *run* is a kernel sequence that repeats exactly, back to back. A graph may contain several
-//!   consecutive runs (one for each kind of block), which may share some kernels.
+//!   consecutive runs (one for each kind of block), and some kernels may occur in more than one
+//!   run.
 //!
 //! ```text
 //! e n │ q r A m o n │ q r B b m o n │ q r A m o n │ f        q r m o: once in each layer
@@ -21,12 +22,12 @@ use super::runs::{self, FEWEST_KERNELS, FEWEST_LAYERS, Part};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// At least one in `ANCHOR_SHARE` kernels in the layers must be an anchor.
+/// At least one of every `ANCHOR_SHARE` kernels in the layers must be an anchor.
 const ANCHOR_SHARE: usize = 2;
 
-/// Two runs contain different kinds of layers if a layer of one run shares at most this many
-/// quarters of its kernels with a layer of the other run. If the layers share more, they are of one
-/// kind, and an irregular layer separates the runs.
+/// Two adjacent runs contain different kinds of layers if their first layers have at most this many
+/// quarters of all their kernels in common. If they have more in common, all layers are of one
+/// kind, and an irregular layer separates the two runs.
 const COMMON_QUARTERS: usize = 3;
 
 /// The sections of a kernel sequence that consist of repeated layers, in order; empty if no layers
@@ -44,7 +45,8 @@ pub(super) fn parts(kernels: &[u32]) -> Vec<Part> {
     }
 }
 
-/// Whether two layers share at most [`COMMON_QUARTERS`] quarters of their kernels.
+/// Whether at most [`COMMON_QUARTERS`] quarters of all kernels in two layers are common to both
+/// layers.
 fn are_unlike(kernels: &[u32], one: &Range<usize>, other: &Range<usize>) -> bool {
     let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
     for &kernel in &kernels[one.clone()] {
@@ -129,7 +131,8 @@ impl<'a> Anchors<'a> {
         self.starts.len() >= FEWEST_LAYERS && self.kernels() * ANCHOR_SHARE >= reach
     }
 
-    /// The best set of layers has the most anchors; on a tie, the most layers.
+    /// Sort key for sets of layers: the best set has the most kernels that are anchors; on a tie,
+    /// the most layers.
     fn weight(&self) -> (usize, usize) {
         (self.kernels(), self.starts.len())
     }

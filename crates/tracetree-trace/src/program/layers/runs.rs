@@ -2,7 +2,7 @@
 //!
 //! After the first period of a run, each kernel has the same name as the kernel one period earlier.
 //! The candidates for a period are the most frequent distances between kernels with the same name.
-//! Each candidate takes one pass over the sequence:
+//! To check a candidate, the sequence is read once:
 //!
 //! ```text
 //! x a b c d a b c d a b c d y      distance 4: eight kernels in a row equal the kernel four
@@ -14,7 +14,7 @@
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Minimum number of repetitions required as evidence of layers.
+/// Minimum number of repetitions of a section; fewer repetitions are not evidence of layers.
 pub(super) const FEWEST_LAYERS: usize = 3;
 
 /// Minimum number of kernels in a layer; a repeated copy or add is not a layer.
@@ -26,9 +26,9 @@ pub(super) type Part = Vec<Range<usize>>;
 /// Maximum number of distances to try as the period of a run.
 const DISTANCES: usize = 24;
 
-/// For each kernel, the distances to this many preceding kernels with the same name are counted.
-/// One preceding kernel is not enough, because a layer may contain several kernels with the same
-/// name.
+/// When distances are counted, each kernel is compared with this many preceding kernels of the same
+/// name. One preceding kernel is not enough, because a layer may contain several kernels with the
+/// same name.
 const FOLLOWERS: usize = 6;
 
 /// Minimum number of distinct names in a layer; `a b a b` is not a layer of four kernels.
@@ -104,7 +104,7 @@ fn distances(kernels: &[u32]) -> Vec<usize> {
     ranked.into_iter().map(|(distance, _)| distance).collect()
 }
 
-/// The runs with a given period in a range.
+/// The runs in `range` whose layers have `period` kernels each.
 fn at_distance(kernels: &[u32], range: &Range<usize>, period: usize) -> Vec<Run> {
     let mut runs = Vec::new();
     let mut start = range.start;
@@ -121,8 +121,8 @@ fn at_distance(kernels: &[u32], range: &Range<usize>, period: usize) -> Vec<Run>
     runs
 }
 
-/// Whether a period is one layer: it is not made of several identical layers, and it has at least
-/// [`FEWEST_NAMES`] distinct names.
+/// Whether a period is a single layer: it does not consist of several identical layers, and its
+/// kernels have at least [`FEWEST_NAMES`] distinct names.
 fn is_one_layer(kernels: &[u32]) -> bool {
     let mut names = kernels.to_vec();
     names.sort_unstable();

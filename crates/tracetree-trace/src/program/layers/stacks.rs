@@ -3,8 +3,8 @@
 //! Candidates are the module classes that have measured work and occur as several siblings
 //! (`BertLayer_0`, `BertLayer_1`, … below one `BertEncoder_0`). If any candidate contains modules,
 //! candidates without inner modules are ignored. As a result, three consecutive embeddings do not
-//! count as layers. Siblings that do different work are not layers either, such as a text encoder
-//! and an image encoder of the same class. Modules that contain stacks of layers are not layers
+//! count as layers. Siblings that do different work, such as a text encoder and an image encoder of
+//! the same class, are not layers either. Modules that contain stacks of layers are not layers
 //! themselves:
 //!
 //! ```text
@@ -12,8 +12,8 @@
 //!        └─ Encoder_1 ─── Layer_12 … Layer_23
 //! ```
 //! The candidate class that takes the most time forms the first stack. Another class also forms a
-//! stack if two conditions hold: its modules are neither inside another stack nor around one, and
-//! they take at least 1/`FAIR_SHARE` of the first stack's time.
+//! stack if its modules are neither inside another stack nor around one, and if they take at least
+//! 1/`FAIR_SHARE` of the first stack's time.
 
 use super::likeness::are_alike;
 use super::{Layer, Stack, StackKind};
@@ -180,7 +180,7 @@ fn choose<'t>(tree: &'t CallTree, mut groups: Vec<Group<'t>>, total: Nanos) -> V
     groups.into_iter().enumerate().filter_map(is_chosen).collect()
 }
 
-/// Pairs (inner, outer) of nested groups, found by walking up from each call.
+/// Which groups are nested in which other groups.
 struct Nesting {
     /// (inner, outer).
     pairs: FxHashSet<(usize, usize)>,
@@ -207,9 +207,9 @@ impl Nesting {
         self.pairs.contains(&(a, b)) || self.pairs.contains(&(b, a))
     }
 
-    /// Whether two conditions hold: the groups nested in a group take most of its time, and the
-    /// longest nested group has more modules than the group itself. The layers are then the members
-    /// of the nested groups.
+    /// Whether the groups nested in a group take most of its time, and the longest nested group
+    /// also has more modules than the group itself. If so, the members of the nested groups are the
+    /// layers.
     fn holds_longer(&self, groups: &[Group<'_>], outer: usize) -> bool {
         let inner = (0..groups.len()).filter(|&inner| self.pairs.contains(&(inner, outer)));
         let longer: Vec<usize> = inner.collect();

@@ -1,4 +1,4 @@
-//! Determines which calls allocate memory, and how much memory is allocated at each time.
+//! Determines which calls allocate memory, and how much memory is allocated at any time.
 //!
 //! ```text
 //! [memory] instants ─by device, in order of time─▶ curve of allocated bytes, peak
@@ -6,7 +6,7 @@
 //!        └─by thread and time────────────────────▶ innermost call of each allocation
 //! ```
 //! Only allocations are attributed to calls. Most frees are triggered by Python's reference counting, so the call that
-//! happens to run during a free is not the reason for the free. Allocated bytes are the sizes of blocks, which
+//! happens to run during a free is not the reason for the free. Allocated bytes are sums of block sizes, which
 //! allocators round up.
 
 mod callers;

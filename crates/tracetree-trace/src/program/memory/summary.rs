@@ -4,7 +4,7 @@ use super::usage::MemoryUsage;
 use crate::tree::CallTree;
 use serde::Serialize;
 
-/// The memory of one device in one trace.
+/// A summary of the memory events of one device in one trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[doc(hidden)]
 pub struct MemorySummary {
@@ -24,7 +24,7 @@ pub struct MemorySummary {
 }
 
 impl MemorySummary {
-    /// The devices for which a trace has memory events.
+    /// Summarizes each device for which the trace has memory events.
     pub fn of(tree: &CallTree) -> Vec<MemorySummary> {
         let usage = MemoryUsage::of(tree);
         let summary = |(place, usage): (super::MemoryPlace, &super::DeviceUsage)| MemorySummary {

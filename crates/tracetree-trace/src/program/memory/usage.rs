@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The allocations and frees of one trace, by device.
+/// The allocations and frees of one trace, grouped by device.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryUsage {
     devices: BTreeMap<MemoryPlace, DeviceUsage>,
@@ -28,8 +28,8 @@ pub struct DeviceUsage {
     /// Allocated bytes after each event.
     allocated: Vec<i64>,
     blocks: Vec<Block>,
-    /// Frees of blocks that were allocated before the first event. Each free consists of the position of the
-    /// event and the number of bytes.
+    /// Frees of blocks that were allocated before the first event. For each free, the position of its event and the
+    /// number of freed bytes.
     earlier: Vec<(usize, i64)>,
     before: i64,
     has_totals: bool,
@@ -163,8 +163,8 @@ impl DeviceUsage {
         self.has_addresses
     }
 
-    /// Number of events at which `Total Allocated` changed by an amount other than `Bytes`: earlier events
-    /// are missing, or the counter was reset.
+    /// Number of events at which `Total Allocated` changed by an amount other than `Bytes`: this happens if events are
+    /// missing or the counter was reset.
     pub fn gaps(&self) -> u64 {
         self.gaps
     }
@@ -186,8 +186,8 @@ impl DeviceUsage {
         self.events.iter().filter_map(of_gpu).max()
     }
 
-    /// The first event at which the allocated bytes reach their maximum. Returns `None` if no event exceeds the bytes
-    /// that were allocated before the first event.
+    /// The first event at which the allocated bytes reach their maximum. Returns `None` if the allocated bytes never
+    /// exceed their value before the first event.
     pub fn peak_event(&self) -> Option<usize> {
         let highest = self.allocated.iter().copied().max().filter(|&most| most > self.before)?;
         self.allocated.iter().position(|&allocated| allocated == highest)
@@ -234,8 +234,8 @@ impl DeviceUsage {
         self.events[self.within(span)].iter().filter(|event| event.bytes > 0).count() as u64
     }
 
-    /// Live bytes after the event `at`, in blocks that were allocated before the first event. If `at` is `None`,
-    /// returns the live bytes before all events.
+    /// How many bytes are live after the event `at` in blocks that were allocated before the first event. If `at` is
+    /// `None`, returns the bytes that are live before all events.
     pub fn earlier_at(&self, at: Option<usize>) -> i64 {
         let freed = self.earlier.iter().filter(|(freed, _)| at.is_some_and(|at| *freed <= at));
         freed.fold(self.before, |live, (_, bytes)| live.saturating_sub(*bytes))
@@ -243,8 +243,7 @@ impl DeviceUsage {
 }
 
 impl Block {
-    /// Whether the block is live after the event `at`. If `at` is `None`, which means before all events, returns
-    /// `false`.
+    /// Whether the block is live after the event `at`. `None` means before all events, when no block is live yet.
     pub fn is_live(&self, at: Option<usize>) -> bool {
         at.is_some_and(|at| self.allocated <= at && self.freed.is_none_or(|freed| freed > at))
     }

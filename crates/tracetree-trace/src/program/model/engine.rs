@@ -11,14 +11,15 @@ use std::collections::BTreeMap;
 /// identify it.
 struct Engine {
     name: &'static str,
-    /// The engine's annotations start with the first string and contain the second string.
+    /// Identifies the engine's annotations: they start with the first string of a pair, and contain
+    /// its second string after that.
     annotations: &'static [(&'static str, &'static str)],
     frames: &'static [&'static str],
     ops: &'static [&'static str],
 }
 
-/// Weight of an annotation or frame as evidence for an engine. Ops and kernels have less weight as
-/// evidence, because engines borrow them from each other.
+/// Weight of an annotation or a frame as evidence for an engine. Ops and kernels have a lower
+/// weight, because engines borrow them from each other.
 const OWN_WEIGHT: usize = 1_000;
 
 const ENGINES: [Engine; 8] = [
@@ -61,8 +62,8 @@ const ENGINES: [Engine; 8] = [
 pub(super) fn of(tree: &CallTree) -> Option<Found<String>> {
     let seen = Seen::in_tree(tree);
     let votes = ENGINES.iter().map(|engine| (engine, engine.votes(&seen)));
-    // On a tie the first engine in the list wins, so an engine is listed before the engines that it
-    // is built on.
+    // On a tie the first engine in the list wins, so every engine is listed before the engines and
+    // frameworks that it is built on.
     let (engine, votes) =
         votes.reduce(|best, next| if weight(&next.1) > weight(&best.1) { next } else { best })?;
     if votes.is_empty() {
@@ -102,8 +103,8 @@ impl<'t> Seen<'t> {
     }
 }
 
-/// How often each name that identifies an engine occurs. The key consists of the name and the
-/// name's weight as evidence.
+/// The names that identify an engine, and how often each of them occurs. The key is the name with
+/// its weight as evidence.
 type Votes = BTreeMap<(String, usize), usize>;
 
 fn weight(votes: &Votes) -> usize {

@@ -1,8 +1,8 @@
 //! Determines the kind of model that ran, with evidence, for `tracetree info`.
 //!
-//! Modules are the best evidence, followed by ops. A served model that replays graphs leaves only
-//! kernel names as evidence. Properties without evidence are omitted, and weak evidence is marked
-//! as weak.
+//! Modules are the best evidence, followed by ops. If a served model runs as replayed graphs,
+//! kernel names are the only evidence. Properties without evidence are omitted, and weak evidence
+//! is marked as weak.
 
 mod engine;
 mod network;
@@ -24,13 +24,13 @@ use signs::Signs;
 #[serde(rename_all = "snake_case")]
 #[doc(hidden)]
 pub enum Architecture {
-    /// Embedding tables and pooled lookups.
+    /// A recommender: embedding tables with pooled lookups.
     Recommender,
     /// A denoiser that is called repeatedly.
     Diffusion,
-    /// Scans over a state, without attention.
+    /// A network that scans over a state, without attention.
     StateSpace,
-    /// Scans over a state in some layers, attention in other layers.
+    /// A network that scans over a state in some layers and uses attention in other layers.
     Hybrid,
     /// A transformer whose layers route tokens to experts.
     MixtureOfExperts,
@@ -75,7 +75,7 @@ impl Architecture {
 pub struct Found<T> {
     /// The detected property.
     pub what: T,
-    /// Names that indicate the property, each with its count.
+    /// The names that indicate the property, each with its number of occurrences.
     pub evidence: Vec<String>,
     /// Whether the evidence is weak: only kernel names, or few calls.
     pub is_thin: bool,
@@ -85,13 +85,13 @@ pub struct Found<T> {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[doc(hidden)]
 pub struct Model {
-    /// Class of the outermost module with the most time. In a pipeline of several networks, this is
-    /// the class of the main network. In a trace without modules, this is the name of the Python
-    /// file with the most frames (`resnet.py`).
+    /// Class of the outermost module that takes the most time. In a pipeline of several networks,
+    /// this is the class of the main network. In a trace without modules, this is the name of the
+    /// Python file with the most frames (`resnet.py`).
     pub root: Option<String>,
     /// The kind of network.
     pub architecture: Option<Found<Architecture>>,
-    /// The class and number of layers of each stack: `BertLayer x 12`.
+    /// For each stack, the class of its layers and their number: `BertLayer x 12`.
     pub layers: Vec<String>,
     /// Number of query heads in each attention layer.
     pub heads: Option<u64>,

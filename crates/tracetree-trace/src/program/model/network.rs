@@ -20,14 +20,15 @@ const WRAPPERS: [&str; 6] = [
 ];
 
 /// The modules of one class count as a network if the work that they launch takes more than
-/// 1/`ROOT_SHARE` of all GPU time. Without this limit, a sampler would count as a network if the
-/// model runs as a replayed graph and the sampler is the only module in the trace.
+/// 1/`ROOT_SHARE` of all GPU time. Without this limit, a sampler would count as the network if it
+/// were the only module in the trace, because the model itself runs as a replayed graph.
 const ROOT_SHARE: i64 = 10;
 
 /// A class whose modules take less than 1/`ROOT_SHARE` of all GPU time also counts as a network if
 /// one of its modules has at least this many module calls below it. This exception applies only to
-/// traces without graph replays, and only in two cases. In training, forward passes may take only a
-/// small part of the time. During a capture, modules take no time, because no kernels run.
+/// traces without graph replays, and only in two cases: in training, where forward passes may take
+/// only a small part of the time, and during a capture, where modules take no time because no
+/// kernels run.
 const MANY_MODULES: usize = 8;
 
 /// Folders in which libraries keep one file per model, and the prefixes of the file names.
@@ -42,8 +43,8 @@ const MODEL_FILES: [(&str, &str); 8] = [
     ("vllm/model_executor/models/", ""),
 ];
 
-/// Names of files in model folders that do not belong to a single model. Files whose names begin
-/// with `_` do not belong to a single model either.
+/// Names of files in model folders that several models share. Files whose names begin with `_` are
+/// also shared.
 const SHARED_FILES: [&str; 6] =
     ["adapters", "interfaces", "registry", "transformers", "utils", "vision"];
 
@@ -60,7 +61,7 @@ pub(super) struct Network<'t> {
     tree: Option<&'t CallTree>,
 }
 
-/// The outermost modules of one class.
+/// All outermost modules that belong to one class.
 #[derive(Default)]
 struct Outermost {
     time: i64,

@@ -98,7 +98,7 @@ impl Found {
     fn into_shapes(mut self) -> Shapes {
         let attention = most(&self.heads).or_else(|| self.products.heads());
         let head_size = attention.map(|(_, size)| size);
-        // Normalized queries and keys have the width of an attention head, not of the vectors
+        // Queries and keys may be normalized too, but their width is that of an attention head, not that of the vectors
         // between layers.
         if self.hidden.len() > 1 {
             self.hidden.retain(|&(size, _), _| Some(size) != head_size);
@@ -112,7 +112,7 @@ impl Found {
     }
 }
 
-/// GPU time in ns below an op, or the op's host duration if the trace has no GPU events.
+/// Total time in ns of the GPU events below an op, or the op's host duration if the trace has no GPU events.
 fn time(tree: &CallTree, call: CallId, measure: Measure) -> i64 {
     match measure {
         Measure::GpuTime => gpu_time(tree, call),

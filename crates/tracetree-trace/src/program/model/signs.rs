@@ -206,7 +206,8 @@ const SIGNS: [(Sign, &[&str], &[&str]); 10] = [
 struct Shown {
     names: BTreeMap<String, usize>,
     calls: usize,
-    /// Whether the name of a module or op shows the operation; false if only kernel names do.
+    /// Whether the operation was recognized in the name of a module or op; `false` if only in
+    /// kernel names.
     above_kernels: bool,
 }
 
@@ -344,8 +345,8 @@ fn attention_by_products(tree: &CallTree) -> usize {
 /// The kinds of calls whose names are searched for typical operations.
 const TELLING: [CallKind; 3] = [CallKind::Frame, CallKind::Op, CallKind::Gpu];
 
-/// For each name, how many calls of each kind have it. A trace has many calls but few names, so
-/// each name is examined once.
+/// For each name in the trace, how many calls of each kind have this name. A trace has many calls
+/// but few names, so each name is examined once.
 fn calls_of_names(tree: &CallTree) -> Vec<[u32; TELLING.len()]> {
     let mut calls = vec![[0; TELLING.len()]; tree.trace().texts().len()];
     for call in tree.calls() {
@@ -362,9 +363,9 @@ fn calls_of_names(tree: &CallTree) -> Vec<[u32; TELLING.len()]> {
     calls
 }
 
-/// The part of a call's name to search, and whether the call is a kernel; `None` for calls whose
-/// names are not searched. This part is the module class, the op name, or the kernel name without
-/// arguments.
+/// The part of a call's name to search: the module class, the op name, or the kernel name without
+/// arguments. Also returns whether the call is a kernel. `None` for calls whose names are not
+/// searched.
 fn telling_name(kind: CallKind, name: &str) -> Option<(bool, &str)> {
     match kind {
         CallKind::Frame => ModuleName::of(name).map(|module| (false, module.class)),

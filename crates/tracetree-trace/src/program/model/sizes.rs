@@ -1,5 +1,5 @@
-//! Reads sizes from the recorded shapes of an op. The weight of a size consists of the time and the
-//! number of the calls with this size.
+//! Reads sizes from the recorded shapes of an op. The weight of a size consists of the total time
+//! and the number of all calls with this size.
 
 use crate::tree::{CallId, CallTree};
 use std::collections::BTreeMap;

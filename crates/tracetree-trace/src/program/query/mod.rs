@@ -7,9 +7,9 @@
 //! word  = "module" | "frame" | "op" | "call" | "kernel"
 //! pattern = a text in "…"; `*` matches any characters, `?` matches one, `|` separates alternatives
 //! ```
-//! `module("Block_1") / op("aten::conv2d") / kernel("*gemm*")` selects kernels with gemm in their
-//! names, launched by a convolution in the module Block_1. A module can be selected by its instance
-//! (`Block_1`), its class (`Block`), or its dotted path from any enclosing instance
+//! `module("Block_1") / op("aten::conv2d") / kernel("*gemm*")` selects the kernels that have gemm
+//! in their names and are launched by a convolution in the module Block_1. A module can be selected
+//! by its instance (`Block_1`), its class (`Block`), or its dotted path from any enclosing instance
 //! (`Sequential_0.Block_1`). The profiler records module classes and instance numbers, not
 //! attribute names. A frame can be selected with or without its line number (`train.py(31): loss`,
 //! `train.py: loss`).
@@ -95,12 +95,12 @@ pub struct Segment<'a> {
     pub word: Word,
     /// The name of the call; for a module, the instance name.
     pub name: &'a str,
-    /// For a module, the enclosing instances and its own instance, separated by dots; otherwise
-    /// empty.
+    /// The dotted path of a module: the instances that enclose it, followed by its own instance.
+    /// Empty for all other calls.
     pub chain: &'a str,
 }
 
-/// Number of query parts, counted from the first, that the ancestors of a call have matched.
+/// How many parts of a query, counted from the first part, the ancestors of a call have matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[doc(hidden)]
 pub struct Progress(usize);
@@ -137,8 +137,8 @@ impl Query {
     /// The calls in a tree that the query selects, in preorder.
     pub fn find(&self, tree: &CallTree) -> Vec<CallId> {
         let mut found = Vec::new();
-        // The ancestors of the current call, each with the progress of the query and the length of
-        // the module path.
+        // The ancestors of the current call. Each has the query's progress for the calls below it,
+        // and the length of its module path.
         let mut above: Vec<(CallId, Progress, usize)> = Vec::new();
         let mut chain = String::new();
         for call in tree.calls() {
@@ -180,8 +180,8 @@ impl Query {
         Err(Error::new(ErrorKind::Usage, tree.trace().source(), message).remedy(self.nearest(tree)))
     }
 
-    /// Finds the first part of the query that matches nothing, and describes the most similar name
-    /// in the tree.
+    /// Finds the first part of the query that matches nothing, and describes the name in the tree
+    /// that is most similar to it.
     #[doc(hidden)]
     pub fn nearest(&self, tree: &CallTree) -> String {
         let names = |word: Word| {

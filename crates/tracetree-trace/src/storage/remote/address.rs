@@ -2,8 +2,8 @@
 //!
 //! In `s3://BUCKET/KEY`, `gs://BUCKET/KEY` and `az://CONTAINER/KEY`, the key is used literally;
 //! `https://HOST/PATH` is parsed as a URL. Each store client is created once. Credentials come only
-//! from the environment. Credentials are looked up before the first request, so that the error says
-//! that credentials are missing, not that a request failed.
+//! from the environment. They are looked up before the first request, so that missing credentials
+//! are reported as such and not as a failed request.
 
 use super::failure;
 use super::patience::{Connector, hasty, patient};
@@ -47,7 +47,8 @@ struct Parts<'a> {
 
 /// The store clients created so far, by root address.
 static STORES: LazyLock<Mutex<BTreeMap<String, Arc<dyn ObjectStore>>>> = LazyLock::new(|| {
-    // The host program may already have installed a cryptography provider.
+    // This call fails if the host program has already installed a cryptography provider, which is
+    // fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Mutex::default()
 });
@@ -150,8 +151,8 @@ fn azure(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
     Ok(Arc::new(made(builder.with_retry(patient()).with_http_connector(Connector))?))
 }
 
-/// Client options without an overall timeout: a download may take any amount of time as long as
-/// data keeps arriving.
+/// Creates the store for a web server. Its client has no overall timeout: a download may take any
+/// amount of time as long as data keeps arriving.
 fn web(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
     let options = ClientOptions::new()
         .with_allow_http(root.starts_with("http://"))

@@ -8,7 +8,7 @@ use std::error::Error as StdError;
 use std::io;
 use std::path::Path;
 
-/// Maximum number of characters of a server message to show to the user.
+/// Maximum length of a server message that is shown to the user, in characters.
 const LONGEST: usize = 200;
 
 /// The error for a failed request; `doing` completes the phrase "cannot …".
@@ -38,7 +38,7 @@ pub(super) fn request(path: &Path, service: Service, doing: &str, error: &StoreE
 const SLOWER: &str =
     "run fewer comparisons at once, or try again later; results that are already written are kept";
 
-/// The error for store settings that are missing from the environment.
+/// The error if settings for a store are missing from the environment.
 pub(super) fn setup(path: &Path, service: Service) -> impl Fn(StoreError) -> Error {
     move |error| {
         let message = format!("cannot be reached: {}", reason(&error));
@@ -114,8 +114,8 @@ fn kind(error: &StoreError) -> io::ErrorKind {
 const THROTTLED: [&str; 5] =
     ["SlowDown", "RequestLimitExceeded", "TooManyRequests", "ServerBusy", "ThrottlingException"];
 
-/// The error kind for an HTTP status. For a failed listing or multipart upload, the status is the
-/// most specific information in the error.
+/// The error kind for an HTTP status. If a listing or a multipart upload fails, the error contains
+/// no information that is more specific than the status.
 fn by_status(text: &str) -> Option<io::ErrorKind> {
     match status(text)? {
         "404" => Some(io::ErrorKind::NotFound),

@@ -69,7 +69,7 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     failure::told((path, address.service, "open the trace"), reader::open(&address))
 }
 
-/// An object whose first bytes have been requested.
+/// An object that is being opened. Its first bytes may already have been requested.
 pub struct Opening {
     path: PathBuf,
     begun: Result<(Service, io::Result<reader::Begun>)>,
@@ -143,8 +143,8 @@ async fn create(store: &dyn ObjectStore, key: &Key, bytes: Bytes) -> Answer<Crea
         match store.put_opts(key, PutPayload::from_bytes(bytes.clone()), options).await {
             Ok(_) => return Ok(Created::New),
             Err(error @ object_store::Error::AlreadyExists { .. }) => {
-                // A store also returns `AlreadyExists` while another process is still uploading the
-                // object, although that upload may still fail.
+                // A store also returns `AlreadyExists` while another process is uploading the object, although that
+                // upload may fail.
                 match failure::unless_absent(store.head(key).await)? {
                     Some(_) => return Ok(Created::Kept),
                     None if tries < TRIES => {}
@@ -156,8 +156,8 @@ async fn create(store: &dyn ObjectStore, key: &Key, bytes: Bytes) -> Answer<Crea
     }
 }
 
-/// Maximum number of [`create`] attempts while unfinished uploads from other processes prevent the
-/// write.
+/// Maximum number of attempts in [`create`]. An attempt fails if another process has started to upload the object but
+/// has not finished.
 const TRIES: u32 = 5;
 
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {

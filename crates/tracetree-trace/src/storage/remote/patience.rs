@@ -1,8 +1,8 @@
 //! Repeats failing requests until a deadline, with random pauses.
 //!
-//! A server that throttles or restarts recovers within minutes, so requests are repeated for
-//! [`DEADLINE`]. If a server has never responded, its address is probably wrong, so requests to
-//! that server are abandoned after 1/[`UNANSWERED`] of the deadline.
+//! A server that throttles requests or restarts recovers within minutes, so failing requests are repeated for the
+//! duration [`DEADLINE`]. If a server has never responded, its address is probably wrong, so requests to that server
+//! are abandoned after 1/[`UNANSWERED`] of the deadline.
 
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Deadline for repeating a request, unless `TRACETREE_RETRY_SECONDS` overrides it.
+/// How long a failing request is repeated, unless `TRACETREE_RETRY_SECONDS` is set.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The environment variable that overrides the deadline, in seconds.
@@ -27,7 +27,7 @@ const UNANSWERED: u32 = 4;
 /// Longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
-/// The time during which a failing request is repeated.
+/// How long a failing request is repeated.
 pub(super) fn deadline() -> Duration {
     static CHOSEN: LazyLock<Duration> = LazyLock::new(|| {
         let text = std::env::var(VARIABLE).ok();
@@ -49,8 +49,8 @@ pub(super) fn patient() -> RetryConfig {
     RetryConfig { backoff, max_retries: usize::MAX, retry_timeout: deadline() }
 }
 
-/// Retry settings for looking up credentials. A failed lookup is repeated only once, because no
-/// metadata server responds outside of a cloud.
+/// Retry settings for looking up credentials. A failed lookup is repeated only once, because a lookup outside of a
+/// cloud asks for a metadata server that does not exist.
 pub(super) fn hasty() -> RetryConfig {
     let backoff =
         BackoffConfig { max_backoff: Duration::from_millis(500), ..BackoffConfig::default() };
@@ -76,7 +76,7 @@ impl HttpConnector for Connector {
 struct Client {
     inner: HttpClient,
     has_answered: AtomicBool,
-    /// Time at which the first connection failed.
+    /// The time at which a connection first failed before the server had ever responded.
     failing: OnceLock<Instant>,
 }
 
@@ -98,9 +98,9 @@ impl HttpService for Client {
             match self.inner.execute(request).await {
                 Ok(answer) => {
                     self.has_answered.store(true, Ordering::Relaxed);
-                    // object_store does not repeat a request whose error response is truncated, such as the
-                    // response that an object does not exist. This function therefore reads each error response
-                    // completely.
+                    // object_store does not repeat a request if the error response (for example, "the object does not
+                    // exist") is truncated. This function therefore reads error responses and listings completely, so
+                    // that truncation counts as a failure.
                     let is_whole = is_listing || !answer.status().is_success();
                     if is_whole { whole(answer).await } else { Ok(answer) }
                 }
@@ -111,8 +111,7 @@ impl HttpService for Client {
     }
 }
 
-/// Strings that identify a listing request by its address: the first for S3 and Google, the second
-/// for Azure.
+/// Strings that occur only in the addresses of listing requests: the first for S3 and Google, the second for Azure.
 const LISTINGS: [&str; 2] = ["list-type=", "comp=list"];
 
 /// Waits for a complete response. A truncated response fails, so the request is repeated.
@@ -124,7 +123,8 @@ async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
 }
 
 impl Client {
-    /// The kind under which a failure is reported. It determines whether the request is repeated.
+    /// The error kind that is reported to object_store for a failure. The kind determines whether the request is
+    /// repeated.
     fn kind(&self, kind: HttpErrorKind, is_repeatable: bool) -> HttpErrorKind {
         if matches!(kind, HttpErrorKind::Connect | HttpErrorKind::Timeout)
             && !self.has_answered.load(Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! Reads the bytes of an object in order, and prefetches a bounded number of ranges.
+//! Reads the bytes of an object in order, in ranges. A limited number of ranges is prefetched.
 //!
 //! ```text
 //! 256 KiB, enough for a head ─▶ 8 MiB ─▶ 8 MiB ─▶ …      prefetching starts with the second range
@@ -25,10 +25,10 @@ use std::sync::Arc;
 
 /// Size of the first range. The trace reader reads an uncompressed file in blocks of this size.
 const FIRST: u64 = 256 * 1024;
-/// Size of all ranges after the first. For ranges of this size, the latency of a request (about 50
-/// ms) is a small part of the transfer time.
+/// Size of each range after the first one. For ranges of this size, the latency of a request (about
+/// 50 ms) is a small part of the transfer time.
 const RANGE: u64 = 8 * 1024 * 1024;
-/// Number of ranges to prefetch.
+/// Maximum number of ranges that are requested before they are read.
 const AHEAD: usize = 3;
 
 type Answer<T> = object_store::Result<T>;
@@ -48,7 +48,7 @@ pub(super) fn open(address: &Address) -> io::Result<Answer<Box<dyn Read + Send>>
 pub(super) enum Begun {
     /// The first ranges of the object have been requested.
     Ranges(Ranges),
-    /// No range was requested, because the version is not an ETag.
+    /// No range was requested, because the object is on a web server or its version is not an ETag.
     Unknown(Address),
 }
 
@@ -76,7 +76,7 @@ impl Begun {
         }
     }
 
-    /// Waits for the first range of the object.
+    /// Waits for the first range of the object; sends the first request if none was sent yet.
     ///
     /// # Errors
     /// Fails if the range cannot be read, or if the object has a different version.
@@ -112,7 +112,7 @@ fn ranges(address: &Address) -> io::Result<Answer<Box<dyn Read + Send>>> {
     let first = waiting::done(async move {
         let answer = match first(&*store, &key).await {
             Ok(answer) => Ok(answer),
-            // A range request for an empty object fails.
+            // If the object is empty, every range request fails.
             Err(error) => match store.head(&key).await {
                 Ok(meta) if meta.size == 0 => Ok((meta, Bytes::new())),
                 _ => Err(error),

@@ -11,7 +11,7 @@ pub(super) enum Service {
 }
 
 impl Service {
-    /// Hint for the user on how to provide credentials.
+    /// A hint that explains how to provide credentials.
     pub(super) fn credentials(self) -> &'static str {
         match self {
             Service::S3 => {
@@ -29,7 +29,7 @@ impl Service {
         }
     }
 
-    /// Hint for the user on what to check if the address cannot be reached.
+    /// A hint that lists what to check if the address cannot be reached.
     pub(super) fn place(self) -> &'static str {
         match self {
             Service::S3 => {

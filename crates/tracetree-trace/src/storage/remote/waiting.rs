@@ -7,8 +7,8 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
 
-/// Number of threads for requests. Requests mostly wait for the network, and two threads are enough
-/// to decrypt the incoming data.
+/// Number of threads for requests. Two threads are enough: requests mostly wait for the network,
+/// and the threads only have to decrypt the incoming data.
 const THREADS: usize = 2;
 
 static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {

@@ -21,8 +21,8 @@ const SMALL_WINDOW: usize = 8 * 1024;
 /// Size of a window that is large enough for most single events.
 const ONE_EVENT: usize = 2 * 1024;
 
-/// Maximum size of a single element in bytes. The search for the end of an element stops at this
-/// size.
+/// Maximum size of a single element in bytes. If an element does not end within this size, reading
+/// fails.
 const MAX_KEPT: usize = 16 * 1024 * 1024;
 
 /// The section of the text that is in memory.
@@ -66,7 +66,7 @@ impl Block {
         &self.bytes[self.start..self.end]
     }
 
-    /// Whether the text in memory ends where the file ends.
+    /// Whether all text up to the end of the file is in memory.
     pub(super) fn at_end(&self) -> bool {
         self.at_end
     }
@@ -88,8 +88,8 @@ impl Block {
         self.base += count as u64;
     }
 
-    /// Uses a small window again after damage was found, because the index may have been wrong from
-    /// the damage on.
+    /// Uses a small window again after damage was found, because the index may be wrong for all
+    /// text after the damage.
     pub(super) fn distrust(&mut self) {
         self.window = SMALL_WINDOW;
     }
@@ -110,8 +110,8 @@ impl Block {
         Window { text, index: &self.positions, base: self.base }
     }
 
-    /// Makes the next window longer, using text in memory or reading more text. Returns `false` at
-    /// the end of the text.
+    /// Makes the next window longer. Reads more text if the last window already covered all text in
+    /// memory. Returns `false` at the end of the text.
     ///
     /// # Errors
     /// Fails if reading fails, or if an element is too large to be kept.

@@ -1,4 +1,5 @@
-//! Maps the category and process names from all years and profilers to a [`Category`].
+//! Maps category names and process names, which differ between profilers and their versions, to a
+//! [`Category`].
 
 use crate::trace::category::Category;
 
@@ -41,8 +42,8 @@ fn is_runtime(name: &[u8]) -> bool {
     )
 }
 
-/// The category of an event without `cat`: in traces from rocprof and Ascend, only the process name
-/// indicates the category.
+/// The category of an event without `cat`, determined from the name of its process. In traces from
+/// rocprof and Ascend, nothing else indicates the category.
 pub(super) fn from_process(name: &str) -> Option<Category> {
     Some(match name {
         "CPU HIP API" | "CPU HSA API" | "CANN" => Category::Runtime,
@@ -57,8 +58,8 @@ pub(super) fn from_process(name: &str) -> Option<Category> {
     })
 }
 
-/// The category of an event without `cat`, determined from its `pid`. If PyTorch was built without
-/// Kineto, its profiler does not name processes.
+/// The category of an event without `cat`, determined from its `pid`. This is necessary for traces
+/// from a PyTorch build without Kineto, whose profiler does not name processes.
 pub(super) fn from_pid(pid: &str) -> Option<Category> {
     match pid {
         "CPU functions" => Some(Category::CpuOp),

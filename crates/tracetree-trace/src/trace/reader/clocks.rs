@@ -25,7 +25,7 @@ use crate::trace::time::Nanos;
 /// Maximum plausible duration: no profile takes 30 days.
 const ABSURD: Nanos = Nanos(30 * 24 * 3_600 * 1_000_000_000);
 
-/// Only GPU events with at least this duration may be considered too long.
+/// A GPU event is considered too long only if it has at least this duration.
 const LONG: Nanos = Nanos(100_000_000);
 
 /// A GPU event is considered too long only if the next event on its stream ends before
@@ -50,9 +50,9 @@ pub(super) fn impossible(duration: Nanos) -> Option<Oddity> {
     }
 }
 
-/// Finds events at time 0 if all other events start much later. Profilers write 0 if they lost the
-/// time. A trace whose times are relative to its own beginning also has events at 0, but its next
-/// events start soon afterwards.
+/// Finds events at time 0 if all other events start much later. Profilers write 0 if they have lost
+/// the start time. A trace whose times are relative to its own beginning also has events at 0, but
+/// its next events start soon afterwards.
 pub(super) fn at_zero(trace: &Trace) -> Vec<EventId> {
     let is_at_zero = |&event: &EventId| trace.start(event) == Nanos::ZERO;
     let zeros: Vec<EventId> = trace.events().filter(is_at_zero).collect();
@@ -115,7 +115,7 @@ fn is_communication(trace: &Trace, strings: &Strings, event: EventId) -> bool {
     trace.collectives.get(event).is_some() || is_communication_kernel(name)
 }
 
-/// Merges the values of a column with additional values, in ascending order of events.
+/// Adds values to a column, and keeps the column sorted by event.
 fn merged(column: &Sparse<Nanos>, more: impl Iterator<Item = (EventId, Nanos)>) -> Sparse<Nanos> {
     let mut all: Vec<(EventId, Nanos)> =
         column.iter().map(|(event, &value)| (event, value)).chain(more).collect();

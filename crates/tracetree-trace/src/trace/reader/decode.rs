@@ -1,11 +1,11 @@
-//! Decodes the raw bytes between two quotes into text: resolves escapes and repairs damage. All
-//! JSON violations are counted in `sound.rs`, in the same way for all strings. This module marks
-//! only damage that affects the meaning of a string.
+//! Decodes the raw bytes between two quotes into text: resolves escapes and repairs damage. This
+//! module marks only damage that affects the meaning of a string; JSON violations are counted in
+//! `sound.rs`, in the same way for all strings.
 //!
 //! Profilers on Windows wrote paths without escaping their backslashes: `torch\cuda\__init__.py` is
 //! not JSON, and `C:\new\temp.py` is JSON with a different meaning. All backslashes in a string are
-//! therefore literal in two cases: if the string contains an escape that JSON does not define, and
-//! if the string is the name of a Python frame and appears to contain a Windows path.
+//! therefore read literally in two cases: if the string contains an escape that JSON does not
+//! define, and if the string is the name of a Python frame and appears to contain a Windows path.
 
 use super::oddity::Oddity;
 use std::borrow::Cow;
@@ -42,7 +42,7 @@ impl Marks {
     }
 }
 
-/// Whether the raw bytes are already the decoded text: printable ASCII without backslashes.
+/// Whether the bytes need no decoding, because they are printable ASCII without backslashes.
 #[inline]
 pub(super) fn is_plain(raw: &[u8]) -> bool {
     raw.iter().fold(true, |plain, &b| plain & matches!(b, 0x20..0x7f) & (b != b'\\'))
@@ -86,8 +86,8 @@ pub(super) fn into_utf8(bytes: Vec<u8>) -> String {
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Copies text and resolves only `\"`, which must be an escape because the string would otherwise
-/// end there.
+/// Copies text and keeps all backslashes except those in `\"`. These must be escapes, because the
+/// string would otherwise end there.
 fn copy_literally(raw: &[u8], out: &mut Vec<u8>) {
     for (at, &byte) in raw.iter().enumerate() {
         if byte == b'\\' && raw.get(at + 1) == Some(&b'"') {

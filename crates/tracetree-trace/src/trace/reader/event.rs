@@ -5,8 +5,8 @@ use super::decode;
 use super::numbers;
 use crate::trace::time::Nanos;
 
-/// The fields that a trace stores for an event. If a key occurs several times, the last value
-/// counts.
+/// The fields that a trace stores for an event. If a key occurs several times, its last value is
+/// used.
 #[derive(Debug, Default)]
 pub(super) struct Fields<'a> {
     pub(super) phase: Value<'a>,
@@ -192,7 +192,7 @@ impl Slot {
 }
 
 impl<'a> Fields<'a> {
-    /// Stores the value of a key. A value of the wrong type is only counted.
+    /// Stores the value of a key. If the value has the wrong type, it is only counted.
     // This function is always inlined, for the same reason as `Cursor::value`.
     #[inline(always)]
     pub(super) fn set(&mut self, slot: Slot, value: Value<'a>) {
@@ -309,8 +309,8 @@ fn time(value: Value<'_>, field: &mut Option<Nanos>) -> bool {
 }
 
 /// Stores a whole number, which may be written in quotes. A value of the wrong type is not counted
-/// here, because other programs use the same keys for values of other types. It is counted later if
-/// the event needs a number.
+/// here, because other programs use the same keys for values of other types. The wrong type is
+/// counted later if the event needs this number.
 #[inline]
 fn whole(value: Value<'_>, field: &mut Option<i64>) -> bool {
     *field = value.bytes().and_then(numbers::id);

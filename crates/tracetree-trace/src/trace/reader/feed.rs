@@ -15,18 +15,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-/// Number of text bytes that must have been read before a decompressing thread is started.
+/// A decompressing thread is started only after this many bytes of text have been decompressed.
 const LARGE: u64 = 1024 * 1024;
 
-/// Number of text bytes that are passed to the reader at a time. All [`BLOCKS`] blocks together fit
-/// into a second-level cache.
+/// Size of a block: the number of text bytes that the decompressing thread passes to the reader at
+/// a time. All [`BLOCKS`] blocks together fit into a second-level cache.
 const BLOCK: usize = 128 * 1024;
 
 /// Number of blocks that circulate between the reader and the decompressing thread.
 const BLOCKS: usize = 6;
 
-/// Number of blocks that the reader returns at a time. Returning blocks wakes the decompressing
-/// thread, and a wake-up takes longer than decompressing part of a block.
+/// Number of used blocks that the reader returns to the decompressing thread at a time. Blocks are
+/// not returned one by one, because each return wakes the thread, and a wake-up takes longer than
+/// decompressing part of a block.
 const GIVEN_BACK: usize = 3;
 
 /// Number of threads of this process that read or decompress traces.
@@ -122,8 +123,8 @@ impl<'scope, 'a> Feed<'scope, 'a> {
         self.source().read(out)
     }
 
-    /// Returns the source that the feed reads. Ends decompression ahead of the reader; bytes that
-    /// were decompressed but not read are dropped.
+    /// Returns the source that the feed reads. Ends the decompressing thread, if there is one;
+    /// bytes that it decompressed but that were not read are dropped.
     pub(super) fn source(&mut self) -> &mut Source<'a> {
         if let Supply::Ahead(_) = self.supply
             && let Supply::Ahead(ahead) = std::mem::replace(&mut self.supply, Supply::Nowhere)
@@ -155,8 +156,8 @@ impl<'scope, 'a> Feed<'scope, 'a> {
         let Supply::Here(source) = std::mem::replace(&mut self.supply, Supply::Nowhere) else {
             unreachable!("called only while the feed owns the source")
         };
-        // The empty blocks are sent before the source. Once the thread has the source, it may
-        // finish reading and stop receiving before this loop has sent every block.
+        // The empty blocks are sent before the source. Otherwise, the thread might finish reading
+        // the source before this loop has sent every block, and sending would fail.
         for _ in 0..BLOCKS {
             empty.send(vec![0; BLOCK]).expect("the thread waits for the source");
         }

@@ -27,11 +27,11 @@ enum Expects {
     CommaOrEnd,
 }
 
-/// Maximum nesting depth that the check supports. Deeper values do not reach the check, because
-/// they are rejected earlier.
+/// Maximum nesting depth that the check supports. Values that are nested more deeply are rejected
+/// before the check.
 const MAX_DEPTH: usize = 1024;
 
-/// The state of a check of one value.
+/// The state of the grammar check of one value.
 #[derive(Debug, Clone)]
 pub(super) struct Grammar {
     /// One bit for each unclosed object or list; the bit is set for an object.
@@ -47,7 +47,7 @@ impl Grammar {
     }
 
     /// Whether the token is allowed after the previous tokens. After the first token that is not
-    /// allowed, the results are meaningless.
+    /// allowed, the result is meaningless.
     pub(super) fn allows(&mut self, token: Token) -> bool {
         use Expects::{Colon, CommaOrEnd, Key, KeyOrEnd, Value, ValueOrEnd};
         let expects = self.expects;

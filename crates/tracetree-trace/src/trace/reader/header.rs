@@ -1,8 +1,10 @@
-//! Reads the members of the top-level object, except the events, into a [`Header`].
+//! Reads the metadata of a trace into a [`Header`]: the members of the top-level JSON object other
+//! than the event list.
 //!
-//! Only the keys below are ever parsed. The `metadata` and environment blocks are skipped, because
-//! they contain credentials in real traces. Programs also add their own metadata at the top level,
-//! so a version is read only if its key is known and its value looks like a version.
+//! Only the keys that are listed in this file are parsed. The `metadata` and environment blocks are
+//! skipped, because they contain credentials in real traces. Programs also add their own metadata
+//! at the top level, so a version is read only if its key is known and its value looks like a
+//! version.
 
 use super::cursor::Value;
 use super::numbers;
@@ -41,8 +43,8 @@ const VERSIONS: [&[u8]; 22] = [
     b"triton_version",
 ];
 
-/// Maximum length of a version, and maximum length of each component in a version. A commit hash is
-/// usually cut to about ten digits, but an access token is not.
+/// Maximum length of a version, and of each component of a version, in bytes. These limits allow a
+/// commit hash, which is usually shortened to about ten digits, but not an access token.
 const LONGEST_VERSION: usize = 40;
 const LONGEST_PART: usize = 12;
 
@@ -125,8 +127,8 @@ fn set_version(header: &mut Header, key: &[u8], value: Value<'_>) -> bool {
     true
 }
 
-/// Whether a string begins with a digit and has only short components, such as
-/// `2.6.0.dev20241112+cu124` or `12040`.
+/// Whether a string looks like a version: it begins with a digit and has only short components,
+/// such as `2.6.0.dev20241112+cu124` or `12040`.
 fn is_version(text: &[u8]) -> bool {
     let is_separator = |byte: &u8| b".+-_".contains(byte);
     let mut parts = text.split(is_separator);

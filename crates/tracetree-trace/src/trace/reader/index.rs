@@ -1,10 +1,11 @@
-//! Finds the structure of a window of JSON text: the positions of `{ } [ ] : ,`, of opening quotes,
-//! and of the first bytes of numbers and words, all outside of strings.
+//! Finds the positions of the tokens in a window of JSON text. The tokens are `{ } [ ] : ,`,
+//! opening quotes, and the first bytes of numbers and words. The content of strings contains no
+//! tokens.
 //!
-//! Violations of JSON (control characters, bad UTF-8) do not stop the search; the reader repairs
-//! them.
+//! Control characters and invalid UTF-8, which JSON does not allow, do not stop the search. The
+//! reader repairs them later.
 
-/// Writes the positions in `text` to `positions`, in ascending order.
+/// Writes the positions of the tokens in `text` to `positions`, in ascending order.
 pub(super) fn find_tokens(text: &[u8], positions: &mut Vec<u32>) {
     positions.clear();
     let mut in_string = false;

@@ -4,9 +4,9 @@ use super::strings::{Form, Strings, equal};
 use crate::trace::texts::TextId;
 use rustc_hash::FxHashMap;
 
-/// Maximum number of kinds of ignored events that are recognized by comparing raw bytes. Traces
-/// usually have fewer kinds. Beyond this number, a kind is looked up by the interned strings of its
-/// phase and its category.
+/// Maximum number of kinds of ignored events that are recognized by comparing raw bytes. Most
+/// traces have fewer kinds. In other traces, the additional kinds are looked up by the ids of their
+/// interned phase and category.
 const COMMON: usize = 16;
 
 /// The counts of events, by phase and category.
@@ -65,7 +65,8 @@ impl LeftOut {
         common.chain(self.others.keys().map(|ids| ids.0)).any(|phase| phase != TextId::EMPTY)
     }
 
-    /// The sorted counts with their labels (`i cpu_instant_event`).
+    /// The counts, sorted by label. The label of an event consists of its phase and category, such
+    /// as `i cpu_instant_event`.
     pub(super) fn into_sorted(mut self, strings: &Strings) -> Vec<(String, u64)> {
         for kind in self.common {
             *self.others.entry(kind.ids).or_default() += kind.count;

@@ -9,9 +9,10 @@
 //! thread. The text is read into one buffer, which is small enough to stay in the processor's
 //! cache. Events that resemble earlier events are recognized by comparing their text. For all other
 //! events, the reader finds the structure of the text, and a cursor moves from token to token. When
-//! the text in the buffer has been used, the unfinished event moves to the front and the buffer is
-//! filled again. The reader needs little memory besides the columns, because it builds neither a
-//! value tree nor a tape and does not copy the text.
+//! all complete events in the buffer have been read, an incomplete event at the end moves to the
+//! front, and the rest of the buffer is filled with new text. The reader needs little memory
+//! besides the columns, because it builds neither a value tree nor a tape and does not copy the
+//! text.
 
 mod block;
 mod builder;
@@ -99,8 +100,8 @@ impl Trace {
     /// data may be read and decompressed on a separate thread.
     ///
     /// # Errors
-    /// Fails for the same reasons as [`Trace::open_with`]. An error is returned only after a
-    /// pending read on the separate thread has finished.
+    /// Fails for the same reasons as [`Trace::open_with`]. If a separate thread is still waiting
+    /// for a read when an error occurs, the error is returned only after this read has finished.
     pub fn from_reader(
         name: &str,
         source: impl Read + Send,

@@ -9,22 +9,24 @@ use crate::trace::time::Nanos;
 /// One microsecond is 10^`NANO_DIGITS` nanoseconds.
 const NANO_DIGITS: i64 = 3;
 
-/// Powers of ten, indexed by exponent. A word contains at most [`WORD`] digits.
+/// Powers of ten, indexed by exponent. The largest exponent is [`WORD`], the maximum number of
+/// digits in a word.
 const POWERS: [u64; WORD + 1] =
     [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
 /// Parses a decimal number of microseconds into whole nanoseconds.
 ///
-/// Digits after the third decimal place are rounded half away from zero, exponents are applied, and
-/// values that do not fit saturate. Returns `None` if the text is not a number (`NaN`, `inf`,
-/// `N/A`).
+/// The number is rounded to three decimal places (half away from zero) and may have an exponent. A
+/// value that does not fit into 64 bits saturates. Returns `None` if the text is not a number
+/// (`NaN`, `inf`, `N/A`).
 pub fn nanos(text: &[u8]) -> Option<Nanos> {
     plain_nanos(text).or_else(|| scaled(text, NANO_DIGITS)).map(Nanos)
 }
 
 /// Parses the microseconds that start at `start` in the text; also returns the position after the
 /// number. The returned time equals the result of [`nanos`]. Returns `None` if the number is not in
-/// the common form, or if JSON does not allow the number.
+/// the common form (at most 18 digits, then at most three decimals), or if JSON does not allow the
+/// number.
 #[inline]
 pub(super) fn nanos_at(text: &[u8], start: usize) -> Option<(Nanos, usize)> {
     let mut whole = 0;
@@ -93,9 +95,9 @@ fn digit(byte: &u8) -> Option<i64> {
     (value < 10).then_some(i64::from(value))
 }
 
-/// Parses any JSON number as an id; the number may be in quotes. Beyond `i64`, the bits of a `u64`
-/// are kept, so 18446744073709551615 becomes the -1 that Kineto meant. Returns `None` if the number
-/// is not whole.
+/// Parses any JSON number as an id; the number may be in quotes. A number that fits only into a
+/// `u64` is reinterpreted as an `i64`: 18446744073709551615 becomes -1, the value that Kineto
+/// meant. Returns `None` if the number is not whole.
 pub(super) fn integer(text: &[u8]) -> Option<i64> {
     if let Some(value) = short_integer(text) {
         return Some(value);

@@ -196,7 +196,7 @@ impl fmt::Display for First {
 #[derive(Debug)]
 pub(super) struct Oddities {
     seen: [Option<(u64, First)>; ALL.len()],
-    /// Number of bytes that were not read, for each kind of irregularity.
+    /// For each kind of irregularity, the number of bytes that were skipped because of it.
     skipped: [u64; ALL.len()],
     damage: Option<(Oddity, Place)>,
 }
@@ -235,7 +235,8 @@ impl Oddities {
         self.damage
     }
 
-    /// Adds one note for each code that occurred in a file with `text_bytes` bytes of text.
+    /// Adds one note for each code that occurred in the file. `text_bytes` is the size of the
+    /// file's decompressed text.
     pub(super) fn into_notes(self, text_bytes: u64, notes: &mut Notes) {
         for (code, hint) in CODES {
             let kinds = || ALL.into_iter().filter(|kind| kind.code() == code);

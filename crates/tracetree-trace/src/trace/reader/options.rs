@@ -26,8 +26,8 @@ pub struct ReadOptions {
     /// Stops reading when cancellation is requested.
     pub cancel: Cancel,
     /// Number of text bytes that are in memory at a time. The resulting trace does not depend on
-    /// this number. Smaller blocks are slower to read, and a block always grows to fit the longest
-    /// event.
+    /// this number. A smaller number makes reading slower. The memory always grows to fit the
+    /// longest event.
     pub block_bytes: Option<usize>,
 }
 
@@ -37,8 +37,8 @@ pub struct ReadOptions {
 pub struct ReadProgress(Arc<dyn Fn(u64) + Send + Sync>);
 
 impl ReadProgress {
-    /// Calls `tell` on the thread that reads the file, after each read of at most a few hundred
-    /// KiB.
+    /// The reading thread calls `tell` after each read from the file. One read returns at most a
+    /// few hundred KiB.
     pub fn new(tell: impl Fn(u64) + Send + Sync + 'static) -> ReadProgress {
         ReadProgress(Arc::new(tell))
     }
@@ -54,7 +54,7 @@ impl fmt::Debug for ReadProgress {
     }
 }
 
-/// Decompressed size in bytes that is allowed for every file, however small the file is.
+/// Decompressed size in bytes that even the smallest file may have.
 const FREE_UNPACKED: u64 = 64 << 20;
 
 /// Maximum ratio of decompressed size to compressed size. Real traces reach ratios of 14 to 60;

@@ -1,5 +1,5 @@
-//! Reads the stored bytes from any reader. Buffers, counts and hashes the bytes, and reports
-//! progress.
+//! Reads the bytes of a file, compressed or not, from any reader. Buffers, counts and hashes these
+//! bytes, and reports progress.
 
 use super::options::ReadProgress;
 use std::io::{self, BufRead, Read};
@@ -63,7 +63,7 @@ impl<'a> Packed<'a> {
         self.total - (self.end - self.start) as u64
     }
 
-    /// Whether an error comes from the underlying reader itself.
+    /// Whether the underlying reader has returned an error.
     pub(super) fn has_failed(&self) -> bool {
         self.has_failed
     }

@@ -3,9 +3,9 @@
 use crate::trace::ids::{EventId, ThreadId};
 use crate::trace::texts::TextId;
 
-/// Maximum number of open events that are searched for the begin event of an end event. The limit
-/// exceeds the depth of any real call stack and bounds the cost of a file with many unmatched begin
-/// events.
+/// Maximum number of open events to search for the begin event that belongs to an end event. The
+/// limit exceeds the depth of any real call stack and bounds the cost of a file with many unmatched
+/// begin events.
 const MAX_SEARCH: usize = 1024;
 
 /// For each thread, the events that have begun but not ended.
@@ -43,7 +43,7 @@ impl OpenEvents {
         Some(stack.remove(from + at))
     }
 
-    /// The kept events that never ended, by thread.
+    /// The events of the trace that have begun but never ended, ordered by thread.
     pub(super) fn unfinished(&self) -> impl Iterator<Item = EventId> {
         self.stacks.iter().flatten().filter_map(|open| open.event)
     }

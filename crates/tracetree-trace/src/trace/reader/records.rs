@@ -113,7 +113,8 @@ fn raw<'a>(list: &Value<'a>) -> &'a [u8] {
     }
 }
 
-/// The length of a list, and whether the list is written as a string in quotes.
+/// The length of a list, and whether the list is written as a string in quotes, combined into one
+/// number.
 fn shape(list: Value<'_>) -> u32 {
     let is_text = matches!(list, Value::Text(_));
     let length = u32::try_from(raw(&list).len()).expect("a window is below 2 GiB");

@@ -1,9 +1,9 @@
 //! Finds the JSON violations in the text of one element of `traceEvents`.
 //!
 //! If an event was read with the index, this module checks its text a second time. The check covers
-//! the whole event, including strings and numbers that the trace does not store. The only evidence
-//! of lost events may be damage in strings that the trace does not store. For example, if a hole in
-//! the file starts in one string and ends in another, all events between the two strings are lost.
+//! the whole event, including strings and numbers that the trace does not store. Damage in such a
+//! string may be the only evidence of lost events. For example, if a hole in the file starts in one
+//! string and ends in another, all events between the two strings are lost.
 
 use super::decode;
 use super::grammar::{Grammar, Token, is_scalar};
@@ -25,7 +25,7 @@ pub(super) struct Faults {
     pub(super) escapes: u32,
     /// Whether brackets, commas, colons, numbers or words violate the JSON grammar.
     pub(super) is_broken: bool,
-    /// Whether the file has a hole in this text.
+    /// Whether the text contains a hole (see [`has_hole`]).
     pub(super) has_hole: bool,
 }
 

@@ -167,7 +167,7 @@ impl<'a> Source<'a> {
         self.unpacked
     }
 
-    /// Why the compressed data ends too early; `None` if the data is complete.
+    /// Why the rest of the compressed data cannot be read; `None` if no damage was found so far.
     pub(super) fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }
@@ -203,7 +203,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Moves the irregularities in the compressed data to `odd`.
+    /// Moves the irregularities that were found in gzip data to `odd`.
     pub(super) fn take_oddities(&mut self, odd: &mut Oddities) {
         if let Packing::Gzip(gzip) = &mut self.packing {
             for (oddity, offset) in gzip.take_oddities() {

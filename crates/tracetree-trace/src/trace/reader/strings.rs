@@ -12,9 +12,9 @@ use hashbrown::HashTable;
 /// How raw bytes are converted to a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// The content of a string.
+    /// The raw bytes are the content of any other JSON string.
     Text,
-    /// The content of a string that names a Python frame.
+    /// The raw bytes are the content of a JSON string that names a Python frame.
     Frame,
 }
 

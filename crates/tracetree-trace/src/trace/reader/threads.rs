@@ -1,4 +1,4 @@
-//! Maps the `pid` and `tid` of events to threads, and names the threads according to metadata
+//! Maps the `pid` and `tid` of events to threads. The names of the threads come from metadata
 //! events.
 
 use super::cursor::Value;
@@ -22,7 +22,8 @@ pub(super) struct Threads {
     recent: [Option<Recent>; RECENT],
 }
 
-/// A recent thread, with the raw bytes that identify it. Most events are on a recent thread.
+/// A thread of recent events, with the raw bytes of its `pid` and `tid`. Most events belong to such
+/// a thread.
 #[derive(Debug)]
 struct Recent {
     pid: Vec<u8>,

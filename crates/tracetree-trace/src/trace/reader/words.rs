@@ -21,8 +21,8 @@ pub(super) fn first(bits: u64) -> usize {
     (bits.trailing_zeros() / 8) as usize
 }
 
-/// The high bit of each byte that is not a digit. Only the lowest set bit is certain; higher bits
-/// may be missing.
+/// The high bit of each byte that is not a digit. The lowest set bit is always correct, but higher
+/// bits may be set by mistake.
 #[inline]
 pub(super) fn not_digits(word: u64) -> u64 {
     let digits = word ^ each(b'0');

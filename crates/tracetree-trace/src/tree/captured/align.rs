@@ -2,8 +2,8 @@
 //! produced.
 //!
 //! The launches have a single order, which is the capture order. The GPU events have a separate
-//! order for each stream. A search state therefore consists of the number of used launches and the
-//! number of used events per stream. Each move of the search uses one launch, one event, or a
+//! order for each stream. A search state therefore records how many launches, and how many events
+//! of each stream, have been used so far. Each move of the search uses one launch, one event, or a
 //! matching pair:
 //!
 //! ```text
@@ -12,12 +12,12 @@
 //! stream 2    B   D
 //! ```
 //!
-//! All launches of an op go to one stream, so there is a cost if two successive pairs of the same
-//! op are on different streams. To apply this cost, a state inside an op records the stream of its
-//! last pair.
+//! All launches of an op go to one stream. If two successive launches of an op are matched with
+//! events on different streams, the match therefore has an extra cost. To apply this cost, a state
+//! inside an op records the stream of the last matched event.
 //!
-//! Of the states with the same total of used launches and used events, only the best few hundred
-//! are kept. States whose score is far below the best score are dropped. With a single stream, the
+//! Among the states with the same total number of used launches and events, only the 256 best are
+//! kept. States whose score is far below the best score are dropped. With a single stream, the
 //! remaining states form a band around the best path, so the search takes linear time.
 
 use super::alignment::Alignment;
@@ -28,7 +28,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Maximum number of streams to align separately. If a replay has more streams, the smallest
 /// streams are merged into one, ordered by start.
 const STREAMS: usize = 6;
-/// Maximum number of states to keep after each move.
+/// Maximum number of states to keep among those with the same total number of used launches and
+/// events.
 const BEAM: usize = 256;
 /// States whose score is more than this below the best score are dropped.
 const MARGIN: Score = 2_000;
@@ -99,8 +100,8 @@ fn orders(ran: &[Ran]) -> Vec<Vec<Vec<u32>>> {
 }
 
 /// Aligns the launches with the events. `streams` gives the order of the events. The alignment is
-/// repeated; each repetition uses what the previous alignment revealed about launches without a
-/// recorded kernel name.
+/// repeated. Each repetition also uses which kernels the previous alignment matched with launches
+/// of the same context.
 fn learned(
     launched: &[Launched],
     ran: &[Ran],
@@ -120,8 +121,8 @@ fn learned(
     found
 }
 
-/// The number of used launches, and the number of used events in each stream. Within an op, the
-/// stream of the last pair is also part of the state.
+/// A search state: the number of launches used so far, the number of events used so far in each
+/// stream and, within an op, the stream of the last matched event.
 type Used = (u32, [u32; STREAMS], Option<u8>);
 
 /// A state that the search reached, and the move that led to the state.
@@ -141,7 +142,7 @@ struct Search<'s, 'a> {
     evidence: &'s mut Evidence<'a>,
 }
 
-/// The states in which the number of used launches plus the number of used events is the same.
+/// The states with the same total number of used launches and events.
 type Front = FxHashMap<Used, Reached>;
 
 impl Search<'_, '_> {

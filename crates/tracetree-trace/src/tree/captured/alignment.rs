@@ -1,6 +1,6 @@
 //! Records which GPU event of a replay each captured launch produced.
 
-/// For each launch, the event that the launch produced.
+/// The matches between captured launches and the GPU events of a replay.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Alignment {
     /// For each event of the replay, the launch that produced this event.
@@ -11,7 +11,8 @@ pub(crate) struct Alignment {
 }
 
 impl Alignment {
-    /// Pairs of an event and a launch, both as positions.
+    /// The matched pairs (event, launch), given by the positions of event and launch in the two
+    /// sequences.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let pair = |(at, launch): (usize, &Option<u32>)| launch.map(|launch| (at, launch as usize));
         self.launches.iter().enumerate().filter_map(pair)

@@ -2,8 +2,8 @@
 //!
 //! ROCm records the kernel name with the launch, so names are the main evidence in ROCm traces.
 //! CUDA records no kernel names with launches. In CUDA traces, words that the op and its kernel
-//! share can help (`rms_norm`, `add_rmsnorm_kernel`). More evidence is learned from the sequences:
-//! an op with a given shape launches the same kernel in every layer.
+//! share can help (`rms_norm`, `add_rmsnorm_kernel`). The two sequences provide more evidence: an
+//! op with a given shape launches the same kernel in every layer.
 
 use super::alignment::Alignment;
 use super::graphs::LaunchKind;
@@ -33,12 +33,11 @@ const SHORTEST_WORD: usize = 3;
 /// Score if the launch and the kernel have the same grid and block. If the grid or the block
 /// differs, this score is subtracted instead.
 const GRID: Score = 24;
-/// Score of a launch and a kernel if the previous alignment matched all launches with the launch's
-/// context to the kernel.
+/// Score if the previous alignment matched every launch with the same context (the calls above the
+/// launch) with a kernel of this name and grid.
 const LEARNED: Score = 80;
-/// Score of a launch and a kernel if the previous alignment matched no launch with the launch's
-/// context to the kernel. If some of these launches were matched to the kernel, the score is
-/// interpolated.
+/// Score if the previous alignment matched no launch with the same context with a kernel of this
+/// name. In all other cases, the score is interpolated between `NOT_LEARNED` and [`LEARNED`].
 const NOT_LEARNED: Score = -24;
 
 /// Kinds of GPU work. For each kind: the words that indicate it in op names, and the substrings
@@ -75,10 +74,11 @@ const WORK: [(&[&str], &[&str]); 17] = [
 /// The evidence that shows which launch produced which kernel.
 pub(super) struct Evidence<'a> {
     alphabet: &'a Alphabet,
-    /// For each context and kernel, the score of their words, computed only once.
+    /// Cached scores of the words in each context and kernel name.
     words: FxHashMap<(u32, u32), Score>,
-    /// `pairs` counts the matches of each context with each kernel name, and with each combination
-    /// of kernel name and grid. `contexts` counts all matches of each context.
+    /// `pairs` counts how often launches with a context were matched with each kernel name, and
+    /// with each combination of kernel name and grid. `contexts` counts all matched launches with a
+    /// context.
     pairs: FxHashMap<(u32, u32), u32>,
     contexts: FxHashMap<u32, u32>,
     uses_grids: bool,
@@ -111,8 +111,8 @@ impl<'a> Evidence<'a> {
             score += if planned == used { GRID } else { -GRID };
         }
         if let Some(&all) = self.contexts.get(&launched.context) {
-            // A match by name alone has the same weight as a match by name and grid: if shapes are
-            // not recorded, an op can have many grids.
+            // Matches by name alone have the same weight as matches by name and grid, because an op
+            // whose shapes were not recorded can have many grids.
             let of = |seen: u32| self.pairs.get(&(launched.context, seen)).copied().unwrap_or(0);
             let (all, these) = (2 * all as Score, (of(ran.sort) + of(ran.name)) as Score);
             score += (LEARNED * these + NOT_LEARNED * (all - these)) / all;
@@ -139,7 +139,7 @@ impl<'a> Evidence<'a> {
             .or_insert_with(|| words(alphabet.text(context), alphabet.text(kernel)))
     }
 
-    /// Learns from an alignment which launches produced which kernels.
+    /// Counts which kernels an alignment matched with each context, for use in later scores.
     pub(super) fn learn(&mut self, launched: &[Launched], ran: &[Ran], alignment: &Alignment) {
         self.pairs.clear();
         self.contexts.clear();
@@ -159,7 +159,7 @@ impl<'a> Evidence<'a> {
         self.uses_grids = 2 * equal >= grids;
     }
 
-    /// Fraction of the pairs whose kernel does the work that the op's name indicates. A pair whose
+    /// Fraction of the matched pairs in which the kernel fits the name of the op. A pair whose
     /// launch recorded a kernel name always counts. If the words are inconclusive, a pair counts
     /// only if its kernel is the most frequent kernel for launches with the same context.
     pub(super) fn agreement(
@@ -183,8 +183,9 @@ impl<'a> Evidence<'a> {
             let (launch, ran) = (&launched[launch], &ran[at]);
             let is_usual = usual.get(&launch.context).is_some_and(|&(_, name)| name == ran.name);
             let words = self.words(launch.context, ran.name);
-            // Without recorded shapes, one context can launch several kernels. If the kernel is not
-            // the most frequent kernel for the context, the words must confirm the match.
+            // Without recorded shapes, launches with one context can start different kernels. If
+            // the kernel is not the most frequent kernel for the context, the words must confirm
+            // the match.
             let agrees = launch.name.is_some() || words > 0 || (words == 0 && is_usual);
             agree += f64::from(u8::from(agrees));
             all += 1.0;
@@ -193,7 +194,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// How well the name of a kernel agrees with the words in the names of the calls above a launch.
+/// Scores how well the name of a kernel fits the names of the calls above a launch.
 fn words(context: &str, kernel: &str) -> Score {
     let mut lines = context.lines();
     let op = lines.next().unwrap_or_default();

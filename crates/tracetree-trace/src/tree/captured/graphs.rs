@@ -216,8 +216,8 @@ fn launch_kind(tree: &CallTree, call: CallId) -> Option<LaunchKind> {
     is_launch.then(|| LaunchKind::of(tree.name(call))).flatten()
 }
 
-/// Appends a call and everything below it. Skips runtime calls that add nothing to the graph: they
-/// control the capture or ran immediately.
+/// Appends a call and everything below it. Skips runtime calls that add nothing to the graph: calls
+/// that control the capture, and launches that ran immediately.
 fn add(tree: &CallTree, top: CallId, graph: &mut CapturedGraph) {
     let mut depths: Vec<(usize, u32)> = Vec::new();
     let mut at = top.index();

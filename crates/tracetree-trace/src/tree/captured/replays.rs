@@ -7,14 +7,14 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq)]
 #[doc(hidden)]
 pub struct Replay {
-    /// The graph launch: a position in `traceEvents`.
+    /// Position of the graph launch in `traceEvents`.
     pub launch: Uid,
     /// Number of GPU events that the launch started.
     pub kernels: usize,
     /// Number of GPU events that were attributed to the captured call that launched them.
     pub placed: usize,
-    /// Number of GPU events that were attributed to the program parts that they name; 0 if a
-    /// captured graph fits.
+    /// Number of GPU events that were attributed to a program part because the event itself names
+    /// this part; 0 if a captured graph fits.
     pub named: usize,
     /// The captured graph that the launch replays; `None` if no captured graph fits.
     pub graph: Option<ReplayedGraph>,
@@ -34,7 +34,7 @@ pub struct ReplayedGraph {
     pub source: String,
     /// Index of the graph in the file, counted from 0.
     pub number: usize,
-    /// The call that began the graph's capture: a position in the capture's `traceEvents`.
+    /// Position in the capture's `traceEvents` of the call that began the graph's capture.
     pub begin: Uid,
     /// Number of captured launches.
     pub launches: usize,
@@ -62,7 +62,7 @@ pub enum Misfit {
     /// The graph could have launched only this many of the replay's GPU events.
     OtherKernels(usize),
     /// Enough launches match a kernel, but too few of the matched kernels do the work that the op's
-    /// name indicates. The value is the fraction of kernels that do.
+    /// name indicates. The value is the fraction of the matched kernels that do this work.
     OtherWork(f64),
 }
 

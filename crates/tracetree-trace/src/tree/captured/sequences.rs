@@ -50,8 +50,8 @@ pub(crate) struct Launched {
     /// Id of the recorded kernel name, if any.
     pub(crate) name: Option<u32>,
     pub(crate) grid: Option<u32>,
-    /// Id of the names and arguments of the calls above the launch. These calls hint at the
-    /// launched kernel.
+    /// Id of the names and arguments of the calls above the launch, which hint at the launched
+    /// kernel.
     pub(crate) context: u32,
     /// Whether the same op also made the previous launch.
     pub(crate) follows: bool,
@@ -72,7 +72,8 @@ pub(crate) struct Ran {
     pub(crate) node: Option<u64>,
 }
 
-/// Maximum number of frames between a launch and its op that are used as hints.
+/// Maximum number of frames between a launch and its op that are used as hints about the launched
+/// kernel.
 const FRAMES: usize = 3;
 
 impl Launched {

@@ -3,10 +3,10 @@
 //!
 //! Calls are stored in preorder with their depths, so they can be nested and linked again without
 //! times or ids. Most Python frames are stored without times. When the tree is restored, a frame
-//! without times gets the time span of the host calls below it. If there are none, the frame gets
-//! the start of the last host call before it that has times and is on the same thread. Each start
-//! is stored as the distance from the previous start, so two steps with the same timing are stored
-//! as equal numbers.
+//! without times gets the time span of the host calls below it. If there are no host calls below
+//! the frame, it gets the start of the last host call with times before it on the same thread. Each
+//! start is stored as the distance from the previous start, so two steps with the same timing are
+//! stored as equal numbers.
 //!
 //! Annotations are not calls, but they mark steps and phases, so they are stored in a separate
 //! list. Flow arrows, ids, notes and memory events are omitted, because the alignment does not use
@@ -42,7 +42,7 @@ pub struct StoredTree {
     /// For each annotation, its name, thread, start (as the distance from the previous start) and
     /// duration.
     annotations: Vec<(u32, u32, i64, i64)>,
-    /// Each column below contains values for only a few calls.
+    /// This column and the columns after it contain values for only a few calls.
     captured: Column<u8>,
     stream_of: Column<u32>,
     bytes: Column<u64>,

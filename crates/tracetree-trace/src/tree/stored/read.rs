@@ -12,7 +12,7 @@ impl StoredTree {
     /// Restores the tree. The restored trace is named `source`.
     ///
     /// # Errors
-    /// The error describes the problem with the columns.
+    /// Fails if the columns are damaged or do not fit together; the error says why.
     pub fn restored(self, source: &str) -> Result<CallTree, String> {
         let (calls, order) = self.checked()?;
         let mut trace = Trace { source: source.to_owned(), ..Trace::default() };
@@ -84,8 +84,8 @@ impl StoredTree {
         })?;
         let mut last = 0_i64;
         trace.sequences = {
-            // Each number is stored as the difference from the previous number in call order. Call
-            // order differs from event order.
+            // Each number is stored as the difference from the previous number. The previous number
+            // is the one before it in the order of the calls, not of the events.
             let numbered =
                 self.sequences.entries(count)?.into_iter().map(|(at, (number, thread))| {
                     last = last.wrapping_add(number);
@@ -272,8 +272,8 @@ fn in_order<U>(entries: Vec<(usize, U)>, event_of: &[u32]) -> Result<Sparse<U>, 
     Ok(column)
 }
 
-/// Adds the graph launch above each captured call, and the GPU events that the captured call
-/// launched.
+/// Stores in the trace, for each captured call, the graph launch above it and the GPU events that
+/// it launched.
 fn add_captured(trace: &mut Trace, calls: &Nesting, captured: &Column<u8>, event_of: &[u32]) {
     let mut known: Vec<Option<CapturedAs>> = vec![None; event_of.len()];
     for (call, &code) in captured.calls().zip(&captured.values) {

@@ -172,7 +172,7 @@ impl<'t> Writer<'t> {
         stored.arguments_of.push(arguments);
     }
 
-    /// Adds the values of the columns that have values for only a few events.
+    /// Adds the event's values to the columns that contain values for only a few calls.
     fn add_few(&mut self, event: EventId) {
         let trace = &*self.tree.trace;
         if let Some(call) = trace.captured(event) {
@@ -222,8 +222,7 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// Number of calls between two calls: the last call that has a value in the column, and the
-    /// current call.
+    /// Number of calls between the last call that has a value in the column and the current call.
     fn distance(&mut self, column: usize) -> u32 {
         let here = self.stored.depths.len() as u32;
         here - 1 - std::mem::replace(&mut self.ends[column], here)

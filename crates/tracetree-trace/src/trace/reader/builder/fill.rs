@@ -44,8 +44,8 @@ impl Builder {
         event
     }
 
-    /// Fills the columns in which only some events have values; returns the argument record of the
-    /// event.
+    /// Fills the columns in which only some events have values; returns the index of the event's
+    /// argument record.
     fn push_args(
         &mut self,
         args: &Args<'_>,

@@ -46,8 +46,8 @@ struct Spot {
     place: Place,
 }
 
-/// Number of events for which columns reserve space at the start. When a small column grows, it is
-/// copied; a large column gets additional memory pages instead.
+/// Number of events for which the columns reserve space at the start. A small column would be
+/// copied whenever it grows, whereas a large column gets additional memory pages.
 const FIRST_EVENTS: usize = 128 * 1024;
 
 impl Builder {
@@ -111,7 +111,7 @@ impl Builder {
         self.trace.total_events
     }
 
-    /// Whether any element had a phase, as all events of a trace do.
+    /// Whether any element had the field `ph`, which all events of a trace have.
     pub(super) fn has_events(&self) -> bool {
         !self.trace.is_empty() || !self.trace.flows.is_empty() || self.left_out.has_phases()
     }
@@ -309,7 +309,7 @@ impl Builder {
         }
     }
 
-    /// Counts an event that comparisons ignore; returns the event's category.
+    /// Counts an event that comparisons ignore; returns the name of its category.
     fn leave_out(&mut self, fields: &Fields<'_>) -> TextId {
         let phase = threads::raw(fields.phase);
         let category = threads::raw(fields.category);

@@ -1,8 +1,9 @@
 //! Walks over indexed text and returns the keys and values in order.
 //!
 //! The cursor allocates and decodes nothing: values are slices of the text. Every token is checked
-//! against the JSON grammar. After an unescaped quote, the text outside of strings is read as
-//! strings, and vice versa. Only an irregular token reveals this error.
+//! against the JSON grammar. If a quote inside a string is not escaped, all text after it is
+//! misread: text outside of strings is read as strings, and vice versa. Only an irregular token
+//! reveals this error.
 
 mod skip;
 
@@ -72,7 +73,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The position after the last token. Call this only if that token is one byte long.
+    /// The position after the last token. Call this function only if the last token is one byte
+    /// long.
     pub(super) fn passed(&self) -> usize {
         self.index[self.at - 1] as usize + 1
     }
@@ -97,8 +99,8 @@ impl<'a> Cursor<'a> {
         Ok(found)
     }
 
-    /// Number of unquoted words that JSON does not define, such as `NaN`, since the last call of
-    /// this function.
+    /// Number of unquoted words that JSON does not define, such as `NaN`, that were read since the
+    /// last call of this function.
     pub(super) fn take_bare_words(&mut self) -> u32 {
         std::mem::take(&mut self.bare_words)
     }

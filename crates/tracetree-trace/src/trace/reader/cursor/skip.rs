@@ -31,8 +31,8 @@ impl Cursor<'_> {
                 self.at += step + 1;
                 return Ok(position as usize + 1);
             }
-            // The shift moves the bit `ENDS` of this role to the position of the bit `STARTS`. If
-            // the role of the next token also has `STARTS`, the comma or colon between the two
+            // The shift moves the bit `ENDS` of this token's role to the position of `STARTS`. If
+            // the role of the next token has the bit `STARTS`, the comma or colon between the two
             // values is missing.
             before = role << 1;
         }
@@ -40,8 +40,8 @@ impl Cursor<'_> {
     }
 }
 
-/// The role of a token, by its first byte. A token may open or close an object or list, end or
-/// start a value, or be a word that must be examined.
+/// For each byte, the role of a token that begins with it: the token may open or close an object or
+/// list, end or start a value, or be a word that must be examined.
 const ROLES: [u8; 256] = {
     let mut roles = [WORD | ENDS | STARTS; 256];
     let mut digit = b'0';
@@ -62,6 +62,7 @@ const ROLES: [u8; 256] = {
 const OPENS: u8 = 1;
 const CLOSES: u8 = 2;
 const ENDS: u8 = 4;
-/// The bit after [`ENDS`]: the bit `ENDS` of the previous token's role is shifted to this position.
+/// This bit must directly follow [`ENDS`], because `ENDS` of the previous token is shifted to this
+/// position.
 const STARTS: u8 = 8;
 const WORD: u8 = 16;

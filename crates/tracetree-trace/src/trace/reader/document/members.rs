@@ -131,7 +131,7 @@ impl Document {
         let text = &window.text[start..cursor.position()?];
         let mut faults = sound::faults(text);
         if faults.is_broken && repair::holds_event(text) {
-            // An unclosed string or list in this member extends into the events.
+            // This member seems to contain events, so a string or list in it was not closed.
             return Err(Stop::Broken);
         }
         let events = repair::phases(text, text.len());
@@ -166,7 +166,7 @@ impl Document {
             && !self.skipped_is_sound
             && repair::starts_event(window.text, start).ok_or(Stop::Incomplete)?
         {
-            // An unclosed string or list in this member extends into the events.
+            // This member seems to contain events, so a string or list in it was not closed.
             return Err(Stop::Broken);
         }
         let depth = match token {
@@ -195,8 +195,8 @@ impl Document {
         Ok(())
     }
 
-    /// Skips a string, number or word. The key of the event list ends any earlier value that was
-    /// not closed.
+    /// Skips a string, number or word. Fails at the key `traceEvents`, because this key inside a
+    /// skipped value means that the value was not closed.
     fn skip_value(&mut self, cursor: &mut Cursor<'_>, offset: u64) -> Result<(), Stop> {
         let value = cursor.value()?;
         let next = cursor.peek()?;

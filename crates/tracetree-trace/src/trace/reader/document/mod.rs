@@ -13,7 +13,7 @@
 //!
 //! A walk ends at the end of the window, or at text that is not JSON. A walk reports how much text
 //! was used, so the next window always starts at an element and never inside a string. Events that
-//! resemble earlier events need neither a walk nor a window: [`Document::skim`] reads such events
+//! resemble earlier events need neither an index nor a walk: [`Document::skim`] reads such events
 //! as long as they directly follow each other.
 
 mod members;
@@ -67,8 +67,8 @@ pub(super) struct Document {
     known: Known,
     state: State,
     frame: Frame,
-    /// Whether more events followed after the list of events was closed. After these events, the
-    /// closing bracket of the list may be missing.
+    /// Whether more events followed after the list of events was closed. If so, the file may end
+    /// without a second closing bracket.
     was_closed: bool,
     has_trace_events: bool,
     /// The token that was read last in the top-level object.
@@ -109,7 +109,8 @@ pub(super) struct Walked {
 pub(super) enum End {
     /// The document ends.
     Document,
-    /// The walk read an element whose shape was unknown. The next elements may have known shapes.
+    /// The walk read an element that does not resemble earlier events. The next elements may
+    /// resemble them.
     Miss,
     /// The text or the window ends, or the text is irregular.
     Stop(Stop),
@@ -153,12 +154,13 @@ impl Document {
         self.events_value.as_deref()
     }
 
-    /// Without an index, reads the events at the beginning of `text` that resemble earlier events.
-    /// Returns the number of bytes read; the text starts at offset `base` of the file.
+    /// Reads the events at the beginning of `text` that resemble earlier events, without using an
+    /// index. Returns the number of bytes read. `base` is the offset of `text` in the decompressed
+    /// file.
     pub(super) fn skim(&mut self, text: &[u8], base: u64) -> usize {
         let mut used = 0;
-        // The text between the last two events, up to the opening brace of the second event. The
-        // text is remembered because the same text usually occurs between the next events.
+        // The text between the last two events, including the opening brace of the second event.
+        // Usually, the same text occurs between the next events.
         let mut gap = &text[..0];
         while let State::Elements(after) = self.state
             && self.known.is_useful()
@@ -181,8 +183,8 @@ impl Document {
         used
     }
 
-    /// Reads all complete elements in the window; stops after one event if the next events may have
-    /// known shapes.
+    /// Reads the complete elements in the window. If the next events may resemble earlier events,
+    /// stops after one event, so that they can be skimmed.
     pub(super) fn walk(&mut self, window: Window<'_>) -> Walked {
         let mut cursor = Cursor::new(window.text, window.index);
         let mut used = 0;
@@ -230,15 +232,16 @@ impl Document {
         self.state = State::Elements(After::Start);
     }
 
-    /// Counts the events in other members as lost. The text is damaged at `offset`, so events found
-    /// before that point may have belonged to the list.
+    /// Counts the events that were found in members other than `traceEvents` as lost. The text is
+    /// damaged at `offset`, so events found before that point may have belonged to the list.
     fn lose_passed(&mut self, offset: u64) {
         if let Some((count, start)) = self.passed.take() {
             self.builder.add_lost(Oddity::LostEvent, count, offset - start, start);
         }
     }
 
-    /// Remembers the events in a top-level member that starts at `offset`.
+    /// Remembers that a top-level member contains `events` events, the first of them at `offset` or
+    /// later.
     fn pass(&mut self, events: u32, offset: u64) {
         if events > 0 {
             self.passed.get_or_insert((0, offset)).0 += events;
@@ -424,9 +427,9 @@ impl Document {
     }
 }
 
-/// Whether an event was not closed and therefore contains the next events. This is assumed for
-/// every event longer than [`MAX_ELEMENT`]. It is also assumed for an event that contains another
-/// event, if the text may be damaged or the event is longer than [`LONG_ELEMENT`].
+/// Whether an event was not closed and therefore contains the next events. Every event that is
+/// longer than [`MAX_ELEMENT`] counts as unclosed. So does an event that contains another event, if
+/// the text may be damaged or the event is longer than [`LONG_ELEMENT`].
 fn is_not_closed(text: &[u8], is_doubtful: bool) -> bool {
     text.len() > MAX_ELEMENT
         || ((is_doubtful || text.len() > LONG_ELEMENT) && repair::holds_event(text))

@@ -1,4 +1,5 @@
-//! Learns the steps of an event that was read with the index.
+//! Splits an event that was read with the index into steps, and stores the steps so that similar
+//! events can be read without the index.
 
 use super::super::cursor::{Cursor, Value};
 use super::super::event::Slot;
@@ -8,16 +9,18 @@ use super::{Fixed, Kind, Known, Step, Then, list_key, scan};
 const MAX_STEPS: usize = 1024;
 const MAX_LENGTH: usize = 512;
 
-/// Maximum number of steps that are remembered as followers of a step.
+/// Maximum number of possible next steps that are stored for each step.
 const MAX_AFTER: usize = 16;
 
-/// An event whose steps are being learned, up to the first irregularity in the event.
+/// The progress of splitting one event into steps, which ends at the first irregularity in the
+/// event.
 struct Lesson<'a, 'k> {
     known: &'k mut Known,
     text: &'a [u8],
     cursor: Cursor<'a>,
     in_args: bool,
-    /// The most recently learned step. The next step begins at `start` and has the values `fixed`.
+    /// The most recently stored step. The next step begins at `start`, and `fixed` lists the values
+    /// found in it so far.
     last: u32,
     start: usize,
     fixed: Vec<Fixed>,
@@ -32,8 +35,8 @@ impl Known {
         Lesson { known: self, text, cursor, in_args, last, start, fixed, name }.event();
     }
 
-    /// Returns the number of a step; adds the step if it is new, and records the step as a follower
-    /// of `before`. Returns `None` if there are too many steps, or if the new step is too long.
+    /// Returns the number of a step; adds the step if it is new, and records that it can follow the
+    /// step `before`. Returns `None` if there are too many steps, or if the new step is too long.
     fn step(&mut self, step: Step, before: u32) -> Option<u32> {
         let after = &self.steps[before as usize].after;
         if let Some(&number) = after.iter().find(|&&at| self.steps[at as usize].is_same(&step)) {
@@ -98,7 +101,8 @@ impl Lesson<'_, '_> {
         Some(())
     }
 
-    /// Reads the next value, which either ends a step or is part of a step.
+    /// Reads the next value. A variable value ends the current step; any other value is part of the
+    /// step's text.
     fn value(&mut self, slot: Slot, is_fixed: bool) -> Option<()> {
         let start = self.cursor.position().ok()?;
         let value = self.cursor.value().ok()?;
@@ -132,7 +136,7 @@ impl Lesson<'_, '_> {
         Some(())
     }
 
-    /// Learns the step that ends at `end`.
+    /// Stores the current step, which ends at `end`.
     fn step(&mut self, end: usize, then: Then) -> Option<()> {
         let text = self.text[self.start..end].into();
         let fixed = std::mem::take(&mut self.fixed);

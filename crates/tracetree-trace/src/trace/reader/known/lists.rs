@@ -1,22 +1,24 @@
 //! Remembers lists of numbers and strings in order to recognize a list that occurs again.
 
-/// Number of buckets, a power of two. Lists with the same beginning share a bucket.
+/// Number of buckets, a power of two. Lists with the same key and the same beginning share a
+/// bucket.
 const BUCKETS: usize = 1024;
 
-/// Number of lists that are kept per bucket, latest first.
+/// Maximum number of lists in a bucket, most recently added first.
 const WAYS: usize = 4;
 
-/// Number of bytes at the beginning of a list that determine its bucket.
+/// Number of bytes at the beginning of a list that, together with the list's key, determine its
+/// bucket.
 const HEAD: usize = 24;
 
 /// Maximum length in bytes of a list that is kept.
 const MAX_LIST: usize = 4 * 1024;
 
-/// Maximum total size of the kept lists, in bytes. All kept lists are dropped when their total size
-/// would exceed the limit.
+/// Maximum total size of the kept lists, in bytes. If a new list would exceed this limit, all kept
+/// lists are dropped first.
 const MAX_BYTES: usize = 1024 * 1024;
 
-/// Kept lists as written in the text.
+/// The remembered lists, as written in the JSON text.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     bytes: Vec<u8>,
@@ -65,8 +67,9 @@ impl Lists {
     }
 }
 
-/// The bucket of the list at the start of `text`. Most distinct lists already differ at their
-/// beginning. Returns `None` if the text is too short.
+/// The bucket of the list at the start of `text`. Only `key` and the first [`HEAD`] bytes determine
+/// the bucket, because most distinct lists already differ there. Returns `None` if `text` is
+/// shorter than [`HEAD`] bytes.
 #[inline]
 fn bucket(key: u64, text: &[u8]) -> Option<usize> {
     let (words, _) = text.first_chunk::<HEAD>()?.as_chunks::<8>();

@@ -1,8 +1,8 @@
 //! Reads events that resemble earlier events, without an index of the text structure.
 //!
 //! Profilers write events in only a few shapes. Events of the same shape have the same keys in the
-//! same order with the same blanks. The text between two variable values is called a *step*. In
-//! events of the same shape, the same steps follow each other:
+//! same order with the same blanks. The text between two variable values is called a *step*. Events
+//! of the same shape consist of the same steps in the same order:
 //!
 //! ```text
 //! {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 7, "tid": 7, "ts": 12.5, …
@@ -10,10 +10,11 @@
 //! ```
 //!
 //! An event is known if its text consists of known steps, and each of these steps has followed the
-//! step before it in an earlier event. Between the steps there may be strings, plain numbers, plain
-//! lists, and lists that are equal to a remembered list. The tokens of an event depend only on the
-//! text that starts with the event's `{`, so reading without the index yields the same tokens as
-//! reading with the index. All other events are read with the index, and their steps are learned.
+//! step before it in an earlier event. The values between the steps may be strings, plain numbers
+//! (without an exponent), plain lists (of strings, plain numbers and plain lists), and exact copies
+//! of a list that was read before. The tokens of an event depend only on the event's text, from its
+//! `{` on. An event therefore has the same tokens whether it is read with the index or without it.
+//! An event that is not known is read with the index, and its steps are stored for later events.
 
 mod learn;
 mod lists;
@@ -27,7 +28,7 @@ use lists::Lists;
 
 pub(super) use scan::{behind_blanks, string_end};
 
-/// The steps and lists learned so far.
+/// The steps and lists found in earlier events.
 #[derive(Debug)]
 pub(super) struct Known {
     /// All known steps. The first entry is an empty step that represents the beginning of an event.
@@ -48,7 +49,8 @@ struct Step {
     beginning: u8,
     /// Whether the text after the step belongs to `args`.
     in_args: bool,
-    /// The steps that followed this step and its value in earlier events, most likely step first.
+    /// The steps that came next in earlier events, after this step and the value that follows it;
+    /// the most likely step comes first.
     after: Vec<u32>,
 }
 
@@ -69,7 +71,7 @@ enum Kind {
     Null,
 }
 
-/// The kind of value that follows a step.
+/// What follows a step: a value for a slot, or the end of the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
     Value(Slot, Kind),
@@ -101,7 +103,7 @@ impl Known {
         self.patience > 0
     }
 
-    /// Counts an element whose shape was not known.
+    /// Reduces the counter [`Known::patience`] after an element whose shape was not known.
     pub(super) fn miss(&mut self) {
         self.patience = self.patience.saturating_sub(MISS);
     }
@@ -189,8 +191,9 @@ impl Known {
         }
     }
 
-    /// The slow path for text that does not start with the most likely step. Moves the step one
-    /// position forward in the list when the step is found.
+    /// The slow path for text that does not start with the most likely step. When a step is found,
+    /// it moves one position toward the front of the list, so that frequent steps are tried
+    /// earlier.
     #[inline(never)]
     fn next_of_others(&mut self, step: usize, text: &[u8]) -> Option<u32> {
         let others = &self.steps[step].after[1..];
@@ -221,7 +224,8 @@ fn uncommon_time(text: &[u8], at: usize, field: &mut Option<Nanos>) -> Option<us
     Some(end)
 }
 
-/// Whether a trace stores the value of a slot. The arguments of some kinds of events are ignored.
+/// Whether the value in this slot is stored. If `skips_args` is true, the arguments of the event
+/// are not stored.
 #[inline]
 fn is_kept(slot: Slot, skips_args: bool) -> bool {
     slot != Slot::Other && !(skips_args && slot.is_argument())
@@ -261,8 +265,8 @@ impl Step {
     }
 }
 
-/// The bits of [`BEGINNINGS`], in order: a non-empty string, a number, a list or object, and
-/// anything.
+/// The bits of [`BEGINNINGS`]. In order, they represent a non-empty string, a number, a list or
+/// object, and anything.
 const TEXT: u8 = 1;
 const NUMBER: u8 = 2;
 const LIST: u8 = 4;

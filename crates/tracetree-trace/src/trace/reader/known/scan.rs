@@ -35,8 +35,8 @@ fn behind_escape(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Position after the non-ASCII characters that start at `at`. Returns `None` if they are not valid
-/// UTF-8.
+/// Position after the non-ASCII characters that start at `at`. Returns `None` if these characters
+/// are not valid UTF-8.
 fn behind_characters(text: &[u8], at: usize) -> Option<usize> {
     let length = text[at..].iter().position(u8::is_ascii)?;
     std::str::from_utf8(&text[at..at + length]).ok().map(|_| at + length)
@@ -64,7 +64,7 @@ fn has_special(chunk: &[u8; CHUNK]) -> bool {
 
 #[inline]
 fn is_special(byte: u8) -> bool {
-    // Interpreted as signed bytes, non-ASCII bytes are below 0x20 as well.
+    // As signed numbers, non-ASCII bytes are negative, so the last comparison also finds them.
     (byte == b'"') | (byte == b'\\') | (byte.cast_signed() < 0x20)
 }
 
@@ -100,7 +100,8 @@ pub(super) fn number_end(text: &[u8], start: usize) -> Option<usize> {
     short_number_end(text, start).or_else(|| any_number_end(text, start))
 }
 
-/// The fast path is for whole numbers that are shorter than a word, as most numbers are.
+/// The fast path, for whole numbers without a sign that are shorter than a word (eight bytes). Most
+/// numbers have this form.
 #[inline]
 fn short_number_end(text: &[u8], start: usize) -> Option<usize> {
     let word = words::at(text, start)?;
@@ -142,7 +143,7 @@ fn digits_end(text: &[u8], mut at: usize) -> Option<usize> {
     last_digits_end(text, at)
 }
 
-/// The slow path is for the end of the text, where less than a word remains.
+/// The slow path, for the end of the text, where fewer than eight bytes remain.
 #[cold]
 fn last_digits_end(text: &[u8], at: usize) -> Option<usize> {
     Some(at + text.get(at..)?.iter().position(|byte| !byte.is_ascii_digit())?)

@@ -22,8 +22,8 @@ const EVENTS: [&str; 8] = [
     r#"{"name": "x", "args": {}, "ph": "i", "s": "g", "ok": true, "args": {"External id": 9}}, {"#,
 ];
 
-/// Builds a token index of `text`, and reads the event at its beginning with it. Returns the event's fields and end
-/// position, unless the event is irregular.
+/// Builds a token index of `text`, and uses the index to read the event at the beginning of `text`. Returns the event's
+/// fields and end position, unless the event is irregular.
 fn with_index(text: &str) -> Option<(String, usize)> {
     let mut index = Vec::new();
     find_tokens(text.as_bytes(), &mut index);
@@ -74,8 +74,8 @@ fn keys_known_from_another_position_are_not_confused() {
     // `External id`.
     let frame = EVENTS[2].replace("[7]", "[8, 9]");
     assert_eq!(known(&mut taught, &frame), with_index(&frame));
-    // The key `External id` counts as an argument only inside `args`. In this event, it is outside
-    // of `args`.
+    // The key `External id` counts as an argument only inside `args`, but in this event, the key is
+    // outside of `args`.
     let outside = r#"{"name": "x", "args": {}, "External id": 9}, {"#;
     learn(&mut taught, outside);
     assert_eq!(known(&mut taught, outside), with_index(outside));

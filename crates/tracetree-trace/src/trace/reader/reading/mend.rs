@@ -77,7 +77,7 @@ impl Reading<'_, '_> {
         Ok(true)
     }
 
-    /// Length of the broken element that comes next.
+    /// Length in bytes of the broken element at the current position.
     fn extent(&mut self) -> Result<usize> {
         loop {
             match repair::extent(self.block.content(), self.block.at_end()) {
@@ -87,8 +87,8 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Whether the next text is a key of the trace's top-level object instead of an event. Such a
-    /// key shows that the list of events was not closed.
+    /// Whether the next text is a key of the trace's top-level object instead of an event, which
+    /// shows that the list of events was not closed.
     fn is_header(&mut self) -> Result<bool> {
         loop {
             match repair::starts_header(self.block.content()) {
@@ -139,7 +139,8 @@ impl Reading<'_, '_> {
                 return Ok(true);
             }
             let used = match list {
-                // The key of the list is kept until it is clear whether an event precedes the key.
+                // The key of the list stays in memory until it is clear whether an event precedes
+                // the key.
                 Some(_) => 0,
                 None => content.len().saturating_sub(KEPT).min(event.unwrap_or_else(|kept| kept)),
             };
@@ -240,7 +241,7 @@ impl Reading<'_, '_> {
     }
 }
 
-/// Whether a byte may occur between the brackets at the end of a document.
+/// Whether a byte may belong to the end of a document: a closing bracket, a comma or a blank.
 fn may_close(byte: u8) -> bool {
     matches!(byte, b']' | b'}' | b',' | b' ' | b'\n' | b'\r' | b'\t')
 }

@@ -18,7 +18,7 @@ use crate::trace::columns::Trace;
 use crate::trace::header::Header;
 use std::thread;
 
-/// Maximum size in bytes of a trace's distinct strings and their raw forms.
+/// Maximum total size in bytes of a trace's distinct strings, including their raw forms.
 const MAX_TEXT: usize = 3 << 30;
 
 /// A trace while it is being read.

@@ -40,8 +40,8 @@ pub(super) trait TraceSource: Sync {
     }
 }
 
-/// All formats. The last format accepts every file. If such a file is not a trace, the error names
-/// the format that the file seems to have.
+/// All formats. The last format accepts every file. If the file is not a trace, the error of the
+/// last format names the format that the file seems to have.
 const SOURCES: [&dyn TraceSource; 4] =
     [&nsight::NsightSystems, &xla::Xla, &xla::XlaJson, &kineto::Kineto];
 

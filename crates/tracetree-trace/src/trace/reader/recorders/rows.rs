@@ -47,10 +47,10 @@ pub(super) struct Event {
 }
 
 impl Rows {
-    /// Counts one more row in the file; returns the position of the row.
+    /// Counts the next row in the file; returns the row's uid, which is its position in the file.
     ///
     /// # Errors
-    /// Fails if there are more rows than uids.
+    /// Fails if the file has more than 4 billion rows, because uids have 32 bits.
     pub(super) fn next(&mut self, name: &str) -> Result<Uid> {
         let uid = u32::try_from(self.trace.total_events).ok().filter(|uid| *uid < u32::MAX);
         let uid = uid.ok_or_else(|| {
@@ -167,8 +167,8 @@ impl Rows {
     /// Returns the finished trace. The decompressed file has `unpacked` bytes.
     ///
     /// # Errors
-    /// Fails if the rest of the file cannot be read, or if the file is damaged and `--strict` is
-    /// given.
+    /// Fails if the rest of the file cannot be read, or, under `--strict`, if an event has no end
+    /// or ends before it starts.
     pub(super) fn finish(
         mut self,
         mut source: Source<'_>,

@@ -60,8 +60,8 @@ const TOP_KEYS: [&[u8]; 9] = [
 ];
 
 /// Length of the broken element at the beginning of `text`: up to the start of the next event, or
-/// the end of the list. If neither is found, returns the length of `text` at the end of the file
-/// (`at_end`), and otherwise `None`.
+/// the end of the list. If neither is found, returns the length of `text` if the file ends there
+/// (`at_end`), or `None` if more text must be read first.
 pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
     for at in 1..text.len() {
         let found = match text[at] {
@@ -78,9 +78,9 @@ pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
     at_end.then_some(text.len())
 }
 
-/// Position of the next event. If there is no event, the error is a position: the text from there
-/// on must be kept until more text is read. The last non-blank byte before a `{` must also be kept,
-/// because it shows whether the object is the value of a key.
+/// Position of the next event. If there is no event, returns an error that contains a position: the
+/// text from this position on must be kept until more text is read. The last non-blank byte before
+/// a `{` must also be kept, because it shows whether the object is the value of a key.
 pub(super) fn next_event(text: &[u8], at_end: bool) -> Result<usize, usize> {
     for at in (0..text.len()).filter(|&at| text[at] == b'{') {
         match starts_event(text, at) {
@@ -97,8 +97,8 @@ fn before(text: &[u8], at: usize) -> usize {
     text[..at].trim_ascii_end().len().saturating_sub(1)
 }
 
-/// Whether an event starts inside the element. If so, the element was not closed, and the events
-/// that follow it became part of it.
+/// Whether an event starts inside the element, which means that the element was not closed and the
+/// events after it became part of it.
 pub(super) fn holds_event(element: &[u8]) -> bool {
     element.get(1..).is_some_and(|inside| next_event(inside, true).is_ok())
 }
@@ -139,13 +139,13 @@ fn object_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether `text` begins with a key of the trace's top-level object. If so, the list of events was
-/// not closed. Returns `None` if `text` ends too early to decide.
+/// Whether `text` begins with a key of the trace's top-level object, which means that the list of
+/// events was not closed. Returns `None` if `text` ends too early to decide.
 pub(super) fn starts_header(text: &[u8]) -> Option<bool> {
     member_key(text).map(|key| key.is_some_and(is_top_key))
 }
 
-/// Number of events in unreadable text, as far as they can be counted, but at least 1.
+/// Number of events in unreadable text, found by counting the phase key; at least 1.
 pub(super) fn events_in(stretch: &[u8]) -> u32 {
     phases(stretch, stretch.len()).max(1)
 }

@@ -7,7 +7,7 @@ use super::{EVENT_KEYS, member_key};
 pub(super) enum Quotes {
     /// Quotes that are not escaped by a backslash.
     Unescaped,
-    /// All quotes, because a Windows path can end in a backslash.
+    /// All quotes, even those after a backslash, because a Windows path can end in a backslash.
     All,
 }
 
@@ -15,8 +15,8 @@ pub(super) enum Quotes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
     Event,
-    /// A field of an event that never contains user text. In such a field, the next quote closes
-    /// the string.
+    /// A field of an event that never contains user text, so the next quote always closes the
+    /// string.
     Field,
     Args,
     List,

@@ -286,8 +286,8 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Adds a graph that was recorded as a whole. If the graph's kernels were also recorded, only
-    /// the kernels are added.
+    /// Adds a graph launch that was recorded as a single GPU event. If the kernels of this launch
+    /// are in the file as well, the graph's event is ignored.
     fn add_graph(&mut self, row: &Row<'_>) -> Result<()> {
         let process = self.process(row, 5)?;
         let correlation = self.correlation(row, process, 4)?;

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A row's uid is the row's position among all rows of [`TABLES`], ordered by table and then by row
-//! id. The uids after the last row belong to the module calls that are derived from FSDP's ranges.
+//! id. The next uids belong to the rows of two ignored tables (synchronizations and samples), and
+//! the last uids to the module calls that are derived from FSDP's ranges.
 
 mod copies;
 mod events;
@@ -21,7 +22,7 @@ use super::{TraceSource, whole};
 use crate::error::Result;
 use crate::trace::columns::Trace;
 
-/// The tables whose rows have uids, in uid order.
+/// The tables whose rows become events, in the order of their uids.
 const TABLES: [&str; 6] = [
     "NVTX_EVENTS",
     "CUPTI_ACTIVITY_KIND_RUNTIME",

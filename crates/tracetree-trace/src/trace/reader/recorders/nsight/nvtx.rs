@@ -19,7 +19,8 @@ pub(super) struct Op<'t> {
 const KEYS: [&str; 5] = [", seq = ", ", op_id = ", ", sizes = ", ", input_op_ids = ", ", mark = "];
 
 impl<'t> Op<'t> {
-    /// Parses the text of a range. Text that is not in the expected form becomes the name.
+    /// Parses the text of a range. If the text is not in the expected form, the whole text becomes
+    /// the name.
     pub(super) fn of(text: &'t str) -> Op<'t> {
         let value = |key: &str| text.split_once(key).map(|(_, rest)| rest);
         let number = |rest: &str| {
@@ -39,7 +40,8 @@ impl<'t> Op<'t> {
     }
 }
 
-/// The range name including the module, without the numbers that identify the call.
+/// The text of a range up to the first of the [`KEYS`]: the name with the module, but without the
+/// numbers that identify the call.
 fn without_numbers(text: &str) -> &str {
     let end = KEYS.iter().filter_map(|key| text.find(key)).min().unwrap_or(text.len());
     text[..end].trim()

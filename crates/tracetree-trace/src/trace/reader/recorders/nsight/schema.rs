@@ -8,7 +8,7 @@ pub(super) struct Table {
     pub(super) root: u32,
     /// The stored columns, in order.
     pub(super) columns: Vec<String>,
-    /// The column that is the row id, if there is one.
+    /// Position in `columns` of the column that contains the row id, if there is one.
     pub(super) row_id: Option<usize>,
     /// Why the table cannot be read; `None` if the table can be read.
     pub(super) unread: Option<&'static str>,
@@ -88,9 +88,8 @@ fn key_of(words: &[String]) -> Option<&String> {
 fn parts(sql: &str) -> (Vec<Vec<String>>, Vec<String>) {
     let (mut parts, mut words, mut after) = (Vec::new(), Vec::new(), Vec::new());
     let is_key = |words: &[String]| {
-        let is_word = |at: usize, word: &str| {
-            words.get(at).is_some_and(|own| own.eq_ignore_ascii_case(word))
-        };
+        let is_word =
+            |at: usize, word: &str| words.get(at).is_some_and(|own| own.eq_ignore_ascii_case(word));
         is_word(0, "PRIMARY") || is_word(0, "CONSTRAINT") && is_word(2, "PRIMARY")
     };
     let mut depth = 0_usize;
@@ -162,7 +161,8 @@ mod tests {
 
     #[test]
     fn a_key_after_the_columns_is_the_row_id_too() {
-        let row_id = |key: &str| read(&format!("CREATE TABLE t (a TEXT, id INTEGER, {key})")).row_id;
+        let row_id =
+            |key: &str| read(&format!("CREATE TABLE t (a TEXT, id INTEGER, {key})")).row_id;
         assert_eq!(row_id("PRIMARY KEY (id)"), Some(1));
         assert_eq!(row_id("CONSTRAINT k PRIMARY KEY (\"ID\")"), Some(1));
         // These keys do not replace the row id: a column with text, two columns, and no primary key.

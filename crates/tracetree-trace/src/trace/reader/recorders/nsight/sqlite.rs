@@ -17,8 +17,8 @@ use std::borrow::Cow;
 /// The first bytes of every SQLite database.
 pub(super) const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Maximum depth of a B-tree. Each inner page has at least two children, and there are at most 2^32
-/// pages.
+/// Maximum depth of a B-tree. A valid B-tree cannot be deeper, because each inner page has at least
+/// two children, and there are at most 2^32 pages.
 const DEEPEST: usize = 32;
 
 /// An in-memory database.
@@ -167,7 +167,8 @@ impl<'a> Database<'a> {
                             return Err(self.damaged(cell, &table.name, "a row is truncated"));
                         }
                         for (value, &column) in values.iter_mut().zip(&at) {
-                            // The row id column is stored as null.
+                            // SQLite stores null in the row id column of a record, so the row id
+                            // replaces the null here.
                             if column.is_some() && column == table.row_id {
                                 *value = Value::Integer(id);
                             }
@@ -229,7 +230,8 @@ impl<'a> Database<'a> {
         }
     }
 
-    /// The row id and the record of a cell, and the number of record bytes that are in the page.
+    /// The row id and the record of a cell, and the number of record bytes that are in this page
+    /// instead of overflow pages.
     fn leaf_cell(
         &mut self,
         at: usize,

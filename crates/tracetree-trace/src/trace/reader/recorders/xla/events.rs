@@ -112,7 +112,7 @@ struct Reading<'a, 'n> {
     rows: Rows,
     programs: FxHashMap<i64, Program<'a>>,
     items: Vec<Item<'a>>,
-    /// For each correlation, the op that the launched kernels are attributed to.
+    /// For each correlation id, the op of the first kernel with this id.
     launched: FxHashMap<i64, Told<'a>>,
     paths: FxHashMap<(Told<'a>, bool), Rc<[Step]>>,
 }
@@ -186,8 +186,8 @@ impl<'a> Reading<'a, '_> {
                 (true, true) => Category::Memset,
                 (true, false) => Category::Kernel,
             };
-            // In some versions, ROCm records the name of the kernel descriptor, which ends in
-            // `.kd`.
+            // Some versions of ROCm record the name of the kernel's descriptor, which is the
+            // kernel's name followed by `.kd`.
             let name = name.strip_suffix(".kd").unwrap_or(name);
             let name_id = self.rows.text(if name.is_empty() { "(unnamed)" } else { name });
             let id = self.rows.push(uid, Event { category, name: name_id, thread, start, end });
@@ -352,7 +352,8 @@ impl<'a> Reading<'a, '_> {
         Ran { thread: item.thread, start: item.start, end: item.end, run: item.run, op, path }
     }
 
-    /// The path to an op or launch: the program, the scopes and, for a launch, the op.
+    /// The path to an op or launch, outermost call first: the program, the scopes and, for a
+    /// launch, the op that contains it.
     fn path(&mut self, item: &Item<'a>) -> Rc<[Step]> {
         let program = item.program.and_then(|id| self.programs.get(&id));
         let found = program.and_then(|program| program.find(item.op));

@@ -42,7 +42,7 @@ struct Instruction<'a> {
 #[derive(Debug, Default)]
 struct Computation {
     root: u64,
-    /// Positions of the computation's instructions.
+    /// The computation's instructions are at the positions `first..end`.
     first: usize,
     end: usize,
 }
@@ -104,8 +104,8 @@ impl<'a> Program<'a> {
         if !instruction.stack.is_empty() || depth == DEEPEST {
             return instruction.stack;
         }
-        // Only the first called computation is searched. Otherwise, the same chain of calls could
-        // be searched repeatedly.
+        // Only the first called computation is searched, because a search through all of them could
+        // visit the same computation many times.
         let called = instruction.called.first().and_then(|id| self.computations.get(id));
         let Some(called) = called else { return "" };
         let root = self.by_id.get(&called.root).filter(|&&root| root != op);

@@ -77,7 +77,7 @@ pub(super) fn event<'n>(
         return Err("end of an op");
     }
     // The number of `ThunkExecutor::Execute` events depends on how the ops are distributed over the
-    // threads of a pool.
+    // threads of a pool, so these events are ignored.
     if name == "ThunkExecutor::Execute" {
         return Err("executor of CPU ops");
     }

@@ -84,7 +84,8 @@ struct Line {
 }
 
 impl Planes {
-    /// Adds an element of `traceEvents`. An element without a phase or with an impossible number is only counted.
+    /// Adds an element of `traceEvents`. Metadata elements name planes and lines. An element that is neither metadata
+    /// nor a complete event (`ph: X` with `pid`, `tid` and `ts`) is only counted.
     fn add(&mut self, event: &Value<'_, '_>) {
         let uid = u32::try_from(self.total).unwrap_or(u32::MAX);
         self.total += 1;
@@ -147,8 +148,8 @@ impl Planes {
 }
 
 impl Plane {
-    /// Encodes the arguments of an event as statistics, sorted by name. These statistics do not include the name of the
-    /// event.
+    /// Encodes the arguments of an event as statistics, sorted by name. The argument that contains the full name of the
+    /// event is omitted.
     fn encode_arguments(&mut self, arguments: Option<&Object<'_, '_>>, encoded: &mut Vec<u8>) {
         let all: BTreeMap<&str, Value<'_, '_>> = arguments.into_iter().flatten().collect();
         for (key, value) in all {
@@ -170,7 +171,8 @@ fn number(event: &Value<'_, '_>, key: &str) -> Option<f64> {
     event.get(key)?.cast_f64()
 }
 
-/// Converts microseconds to picoseconds, as the bits of an `i64`. An impossible time becomes 0.
+/// Converts microseconds to picoseconds, as the bits of an `i64`. A time that does not fit
+/// saturates.
 fn picoseconds(us: f64) -> u64 {
     (us * 1e6).round() as i64 as u64
 }

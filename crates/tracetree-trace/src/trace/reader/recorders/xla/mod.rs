@@ -35,7 +35,7 @@ pub(super) struct Xla;
 /// The JSON file that the profiler writes next to an XSpace.
 pub(super) struct XlaJson;
 
-/// Number of bytes at the beginning of a file that contain the first plane's name.
+/// Number of bytes at the beginning of a file that are enough to find the name of the first plane.
 const HEAD: usize = 128;
 
 impl TraceSource for Xla {

@@ -1,5 +1,5 @@
-//! Derives the calls for the programs and scopes that enclose ops. The order in which a thread ran
-//! the ops determines these calls.
+//! Derives calls for the programs and scopes that enclose ops, from the order in which each thread
+//! ran the ops.
 //!
 //! ```text
 //! jit_step/jvp/layer_0/dot  ├─┤                    jit_step
@@ -28,8 +28,8 @@ pub(super) struct Ran {
     pub(super) run: i64,
     /// Name of the op, including its number.
     pub(super) op: TextId,
-    /// Program and scopes, outermost first. For an op without its own event, the path also contains
-    /// the op.
+    /// The calls that enclose the op, outermost first: the program and the scopes. If the op has no
+    /// event of its own, the path also contains the op.
     pub(super) path: Rc<[Step]>,
 }
 
@@ -66,7 +66,8 @@ pub(super) fn scopes(mut ops: Vec<Ran>) -> Vec<Scope> {
             if op.start < until {
                 continue;
             }
-            // If the first op of a program runs again, the program has been restarted.
+            // If the first op of a program runs again, or the run number changes, the program has
+            // been started again.
             let again = first.is_some_and(|first| first.run != op.run || first.op == op.op);
             if again && last.is_some_and(|last| last.op != op.op || last.run != op.run) {
                 open.clear();

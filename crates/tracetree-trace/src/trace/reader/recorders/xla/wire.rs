@@ -11,7 +11,7 @@ pub(super) struct Message<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Value<'a> {
     Number(u64),
-    /// Eight bytes, as in a double. The reader uses no field of this type.
+    /// Four or eight bytes, as in a float or a double. The reader uses no field of this type.
     Fixed,
     Message(Message<'a>),
 }
