@@ -589,8 +589,8 @@ class TraceDiff:
         return self.diff_stats_unique_args_summary_df
 
     def get_df_diff_stats_by_name(self, sort_desc: bool = True) -> Any:
-        """``diff_stats_names_summary_df``: the times in ms for each name of a lowest common ancestor, as in tracetree's
-        ``diff_stats_names_summary.csv``. The name with the most time in the first trace comes first.
+        """``diff_stats_names_summary_df``: the times in ms, grouped by the name of the lowest common ancestor, as in
+        tracetree's ``diff_stats_names_summary.csv``. The name with the most time in the first trace comes first.
         """
         frame = table_frame(self.comparison.names)
         frame = frame.sort_values(

@@ -120,8 +120,8 @@ pub(super) const HALF_NARROWEST: usize = 4;
 /// A hole is a gap between matches that exists on only one side. Holes are compared with each other only if an
 /// alignment has at most this many, because among more holes, some are identical by chance.
 pub(super) const HOLES: usize = 64;
-/// A [hole](HOLES) can match the beginning or the end of a longer hole only if it has at least this many elements and
-/// the longer hole is at most twice as long. In smaller holes, the first and last elements may agree by chance.
+/// A [hole](HOLES) may be compared with the beginning or the end of a longer hole. The shorter hole must have at least
+/// this many elements, because fewer elements may agree by chance, and the longer hole may be at most twice as long.
 pub(super) const LEAST_PART: usize = 3;
 /// Only the nearest possible counterparts of a moved call are considered: this many before the moved call's position on
 /// the opposite side, and as many after it. There are rarely more similar calls this close together.
@@ -145,8 +145,8 @@ pub(super) const BESIDE: u32 = 48;
 /// Maximum distance in siblings between two calls that count as swapped neighbors. The size of the
 /// calls does not matter.
 pub(super) const SIBLINGS_BESIDE: usize = 2;
-/// A gap between matches is crowded if at least this many unmatched siblings are in it on one side. If any gap is
-/// crowded, calls move only between gaps of similar size (see [`PART_OF_CROWD`]).
+/// A gap between matches is crowded if it contains at least this many unmatched siblings on one side. If any gap is
+/// crowded, calls are matched as moved only between gaps of similar size (see [`PART_OF_CROWD`]).
 pub(super) const CROWD: usize = 12;
 /// If any gap is crowded, a call can move from one gap to another only if the numbers of siblings in the two gaps
 /// differ by at most this factor.

@@ -30,7 +30,7 @@ struct Event {
     count: usize,
     /// The duration of the event.
     time: Nanos,
-    /// The time during which the event ran, but no earlier event of the row did.
+    /// The part of the event's time during which no earlier event in the row was running.
     busy: Nanos,
     /// Start of the event, relative to the first event of its trace.
     start: Nanos,

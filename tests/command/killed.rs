@@ -1,5 +1,5 @@
 //! Tests with runs that are killed while they replace a report. If a run is killed, the folder must contain either a
-//! complete report or a report that is rejected.
+//! complete report or one that every command refuses to read.
 #![cfg(unix)]
 
 use super::interrupted::{CNN, OTHER, assert_refused, error, run, tracetree, write_report};

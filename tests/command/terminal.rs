@@ -22,8 +22,8 @@ const H100: [[&str; 2]; 4] = [
     ["train_base", "train_clip"],
 ];
 
-/// Whether a line consists of a single word of a command. The output never shortens such a word, even if it exceeds the
-/// width.
+/// Whether a line contains only one word of a longer command. The output never shortens such a word, even if it exceeds
+/// the width.
 fn is_whole_word(line: &str) -> bool {
     let word = line.trim_start().trim_end_matches(" \\");
     line.starts_with("   ") && !word.contains([' ', '…'])

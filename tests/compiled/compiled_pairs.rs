@@ -1,4 +1,4 @@
-//! Tests with recorded pairs of eager and compiled training. Each compiled region must be matched with exactly the
+//! Tests that compare recordings of eager training with recordings of compiled training. Each compiled region must be matched with exactly the
 //! calls that it replaced. The expected calls are determined from the JSON of the eager trace.
 
 use crate::support::compared::compare_files;

@@ -220,7 +220,7 @@ fn layer(t: &mut HostThread<'_>) {
 
 #[test]
 fn all_calls_that_moved_to_another_thread_are_matched_there() {
-    // Among the calls that stay on the first thread, those in `tail` begin with the same op as the moved calls.
+    // `tail` stays on the first thread. It begins with the same op as the calls that move to the other thread.
     let head = |t: &mut HostThread<'_>| {
         op(t, "embedding");
         layer(t);

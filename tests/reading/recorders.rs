@@ -390,8 +390,8 @@ fn damage_is_an_error_or_a_bounded_trace() {
             }
             match read(&bytes) {
                 Ok(trace) => {
-                    // The bound allows each event, which takes at least two bytes, to be enclosed by up to 48 scopes, a
-                    // program and an op.
+                    // An event takes at least two bytes. It may be inside up to 48 scopes, a program and an op, which
+                    // count as events as well.
                     assert!(trace.len() < 25 * bytes.len());
                     if round % 10 == 1 {
                         CallTree::build(trace);

@@ -1,8 +1,8 @@
 """Tests a fleet on Ray with a store that fails at random. The result must be identical to the result of a local run
 without failures, byte for byte.
 
-``TRACETREE_PYTHON`` names a Python interpreter with the package tracetree and Ray; ``python/test`` installs both into
-``target/python/tools``.
+``TRACETREE_PYTHON`` is the path of a Python interpreter that has the tracetree package and Ray installed.
+``python/test`` installs both into ``target/python/tools``.
 """
 
 from __future__ import annotations

@@ -85,8 +85,8 @@ impl Sample {
     }
 }
 
-/// Whether an edit to a range of bytes changes an element; both are given by their ranges in the text. Text between two
-/// elements is not part of an element.
+/// Whether an edit to the bytes in `edit` changes the element at `element`. Text between two elements is not part of
+/// either element.
 fn touches(edit: &Range<usize>, element: &Range<usize>) -> bool {
     if edit.is_empty() {
         element.start < edit.start && edit.start < element.end
@@ -293,7 +293,7 @@ pub enum Outcome {
     Repaired,
     /// Undamaged events are lost, and the loss is reported.
     Told,
-    /// Undamaged events are lost without a note, or the trace has no note about the damage.
+    /// The reader lost undamaged events without reporting it, or did not report the damage at all.
     Silent,
     /// A number in the trace or in its notes is wrong.
     WrongCount,

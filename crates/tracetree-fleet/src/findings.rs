@@ -77,7 +77,7 @@ fn change(row: &ChangeRow) -> Finding {
     }
 }
 
-/// States how many ranks share a change or cause, such as `on 8 ranks (all or nearly all)`.
+/// The text that says how many ranks share a change or cause, for example `on 8 ranks (all or nearly all)`.
 fn on(shared: &Shared) -> String {
     let ranks = counted(shared.ranks, "rank");
     match shared.spread {

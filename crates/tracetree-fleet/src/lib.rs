@@ -71,7 +71,7 @@ pub struct Fleet {
     pub roles: Vec<RoleRow>,
     /// For each role, statistics of the ranks' times for each op, category and layer.
     pub parts: Vec<PartRow>,
-    /// Ranks whose time for an op, category or layer is an outlier in their role.
+    /// Ranks whose time for an op, category or layer is an outlier among the ranks with the same role.
     pub outliers: Vec<OutlierRow>,
     /// Collectives, matched across ranks.
     pub collectives: Vec<CollectiveRow>,

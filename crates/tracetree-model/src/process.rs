@@ -1,5 +1,5 @@
-//! Chooses which process of a model's trace contains the prediction. The process is found by its name. If no name
-//! matches, but exactly one process contains ops, this process is chosen.
+//! Finds the process in a model's trace that contains the prediction. The process is found by its name. If no name
+//! matches, but exactly one process contains ops, that process is used.
 
 use std::collections::HashMap;
 use std::path::Path;

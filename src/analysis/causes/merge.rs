@@ -28,7 +28,7 @@ pub(super) fn small_ones(causes: &mut Vec<Cause>, scale: Scale) {
     let size = |cause: &Cause| scale.difference(cause.time).unsigned_abs() as f64;
     let all: f64 = causes.iter().map(size).sum();
     for (reason, share, name) in MERGED {
-        // Only idle time is merged; a cause with kernels consists of busy time and remains separate.
+        // Only causes of idle time are merged. The time of a cause with kernels is busy time, so it remains separate.
         let is_small = |cause: &Cause| {
             cause.reason == reason
                 && size(cause) < share * all

@@ -177,8 +177,8 @@ fn roots(analysis: &Attribution) -> Vec<MergedId> {
     roots
 }
 
-/// Whether a node consists of two matched frames of the same function in files with the same name. The folders of the
-/// files may differ.
+/// Whether a node consists of two matched frames of the same function in files with the same name. The files
+/// may be in different folders.
 fn is_same_function(analysis: &Attribution, node: MergedNode) -> bool {
     let MergedNode::Both(a, b) = node else { return false };
     let name = |side: Side, call| {

@@ -134,8 +134,8 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
     nodes
 }
 
-/// For each call, the index of its interval among its siblings: the number of earlier siblings that are common calls
-/// with GPU work on both sides. These siblings may be in a different order on the other side.
+/// For each call, the number of earlier siblings that are common calls with GPU work on both sides. These siblings
+/// divide the list into intervals, so the number is the index of the call's interval. These siblings may be in a different order on the other side.
 ///
 /// ```text
 /// forward

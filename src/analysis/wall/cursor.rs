@@ -42,7 +42,7 @@ impl<'t> StackCursor<'t> {
     }
 
     /// Divides the time `from..until` into pieces that each have a single innermost call, and calls `spent` for each
-    /// piece in order. Between calls, the innermost call is the root of the thread. Spans must be requested in order
+    /// piece in order. While no call is open, the piece belongs to the root of the thread. Spans must be requested in order
     /// and must not overlap.
     pub(super) fn spend(
         &mut self,

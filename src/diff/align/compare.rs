@@ -25,8 +25,8 @@ pub(super) trait Compare {
     fn in_row(&mut self, _a: usize, _b: usize) -> bool {
         false
     }
-    /// Whether two elements that are aligned opposite each other are a match. A call and its wrapper are not a match,
-    /// but they must be aligned opposite each other so that the gap includes both.
+    /// Whether two elements that are aligned opposite each other are a match. The alignment may
+    /// put a call opposite its wrapper, so that both are in the same gap, but the two are not a match.
     fn is_pair(&self, a: usize, b: usize) -> bool;
     /// Whether two identical elements also have the same exact names, including volatile parts. If there are several
     /// possible positions for an inserted run, the exact names determine which position is chosen.

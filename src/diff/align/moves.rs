@@ -499,8 +499,8 @@ impl Aligner<'_> {
     }
 }
 
-/// Whether two calls may be matched as moved, given the sizes of their gaps: if gaps are crowded, both gaps must be of
-/// similar size. Without this rule, a removed call would match one of many added layers, because a call always shares
+/// Whether the gaps of two calls have similar sizes, so that the calls may be matched as moved. The sizes matter only if
+/// some gap is crowded. Without this rule, a removed call would match one of many added layers, because a call always shares
 /// some tokens with a layer.
 fn fills(a: Lost, b: Lost) -> bool {
     let (small, large) = (a.crowd.min(b.crowd), a.crowd.max(b.crowd));

@@ -145,7 +145,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         self.credit_layers();
     }
 
-    /// Computes [`Element::credit`] for the layers in runs that are longer on one side.
+    /// Computes [`Element::credit`] for the layers of each row of layers that is longer on one side.
     fn credit_layers(&mut self) {
         let (one, two) = self.lengths();
         if one.min(two) < LAYERS {

@@ -39,7 +39,7 @@ impl Arrows {
         Arrows { numbers }
     }
 
-    /// The number of a node's arrow; `None` if the node has no arrow.
+    /// The number that identifies a node's arrow; `None` if the node has no arrow.
     pub(super) fn at(&self, id: MergedId) -> Option<usize> {
         self.numbers.get(&id).copied()
     }

@@ -8,8 +8,8 @@ use crate::recording::{Range, Recording};
 use crate::rules::{Limit, Rule, Scope, StructureRule};
 use tracetree::side::PerSide;
 
-/// An increase of at most this many calls per step counts as explained. The tolerance is needed because a change that
-/// occurs only in some steps may explain less than one call per step.
+/// An increase of at most this many calls per step counts as explained. The tolerance is needed because a change
+/// that occurs only in some steps accounts for less than one call per step on average.
 const HALF: f64 = 0.5;
 
 /// The name of a count, and the function that reads the count.

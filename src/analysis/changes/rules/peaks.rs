@@ -116,8 +116,8 @@ fn peak(
     (at, larger)
 }
 
-/// Describes the sources that have more live bytes at the peak on the side with the larger peak. Also returns their
-/// ops.
+/// Describes the sources that have more live bytes at the peak of `larger`, the side with the larger peak, than at the
+/// peak of the other side. Also returns their ops.
 fn grown(set: &LiveSet, larger: Side) -> (Vec<String>, Vec<MergedId>) {
     let more = |bytes: PerSide<Option<i64>>| {
         let [own, other] = [bytes[larger], bytes[larger.other()]].map(Option::unwrap_or_default);

@@ -144,9 +144,9 @@ impl Packed {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct AttentionBackward {
-    /// The gradient of the attention's result.
+    /// The gradient of the attention output.
     grad: usize,
-    /// The attention's result from the forward pass.
+    /// The attention output of the forward pass.
     out: usize,
     forward: Attention,
 }

@@ -13,8 +13,8 @@ pub(in crate::analysis::efficiency) struct Lists {
     flops: f64,
     /// Tensor lists that the op reads; absent arguments are ignored.
     reads: Vec<usize>,
-    /// Tensor lists that the op overwrites. If the op creates new tensors, a list with the same shapes as the new
-    /// tensors.
+    /// Tensor lists that the op overwrites. If the op creates new tensors instead, the entry names a list whose tensors
+    /// have the shapes of the new ones.
     writes: Vec<usize>,
 }
 

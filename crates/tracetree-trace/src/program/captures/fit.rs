@@ -56,10 +56,10 @@ impl Candidate {
         self.rank() == other.rank()
     }
 
-    /// Sort key for captured graphs. Graphs that fit come first. Next, graphs are compared by how
-    /// well the batch matches, then by the number of aligned launches (more is better), the number
-    /// of unaligned launches (fewer is better), and how well the kernel names agree with the
-    /// launching ops (more is better).
+    /// Sort key for captured graphs; the best graph comes first. Graphs that fit precede all others.
+    /// The remaining criteria, in order: how well the batch of the graph suits the replay, the number
+    /// of aligned launches, the number of launches that are not aligned (fewer is better), and how
+    /// well the kernel names agree with the launching ops.
     fn rank(&self) -> (bool, Suits, std::cmp::Reverse<usize>, usize, i64) {
         let agreement = (self.alignment.agreement() * 1e6) as i64;
         let placed = std::cmp::Reverse(self.alignment.placed());

@@ -69,7 +69,7 @@ pub enum LayerPlace {
     Pre,
     /// In a layer.
     Layer(LayerId),
-    /// Between the first and the last layer of the call's step, but in no layer.
+    /// Between the first and the last layer of the call's step, but not inside a layer.
     Between,
     /// After the last layer of the call's step. Backward and optimizer work outside of all layers
     /// also has this position.

@@ -4,7 +4,7 @@
 /// bucket.
 const BUCKETS: usize = 1024;
 
-/// Maximum number of lists in a bucket, most recently added first.
+/// Maximum number of lists in a bucket. The list that was added last comes first.
 const WAYS: usize = 4;
 
 /// Number of bytes at the beginning of a list that, together with the list's key, determine its
