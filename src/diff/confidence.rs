@@ -36,7 +36,7 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    /// The name of the confidence in tables: `firm`, `likely`, `interchangeable`.
+    /// The name of the confidence level in tables: `firm`, `likely`, `interchangeable`.
     pub fn label(self) -> &'static str {
         match self {
             Confidence::Firm => "firm",

@@ -21,7 +21,7 @@ pub(crate) fn check_structure(baseline: &Recording, candidate: &Recording) -> Ga
     Gate::check(baseline, candidate, &Rules::default().structure_only(), Date::today())
 }
 
-/// For each finding about structure, the rules that it violates and its sentence.
+/// The findings about structure. Each line names the violated rules and says what differs.
 pub(crate) fn findings(gate: &Gate) -> Vec<String> {
     let of_structure =
         gate.findings.iter().filter(|finding| finding.limit.is_empty() || finding.kind.is_empty());

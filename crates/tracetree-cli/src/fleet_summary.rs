@@ -37,7 +37,7 @@ const FIGURE: usize = 12;
 /// Maximum length of a folder name in Markdown, in characters.
 const LONGEST: usize = 200;
 
-/// Maximum number of findings to print. Also the maximum number of ranks of a fleet for which every rank is printed.
+/// Maximum number of findings to print. If a fleet has more ranks than this, its ranks are not printed one by one.
 const MOST: usize = 32;
 
 /// Prints the headline, the counts and the findings. If the fleet has at most [`MOST`] ranks, also prints every rank.

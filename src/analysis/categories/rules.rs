@@ -99,8 +99,8 @@ impl Pattern {
         }
     }
 
-    /// The matches of the pattern in a name, as ranges of words. For a kind of name in which the pattern's words need
-    /// not be adjacent, a match is the range of the whole name.
+    /// The matches of the pattern in a name, as ranges of words. In some kinds of names, the pattern's words need not be
+    /// adjacent; a match then covers the whole name.
     fn places(&self, kind: NameKind, name: &Words) -> Vec<Range<usize>> {
         let whole = || std::iter::once(0..name.len()).collect();
         match (kind, self.extent) {

@@ -1,9 +1,8 @@
 //! Groups the ops of both sides of an [`Analysis`] by name and shapes, and sorts the groups by their possible saving.
 //!
-//! If models cover all events of an attribution row, the row is grouped as a whole with all rows that have the same
-//! name and the same shapes on both sides. If models cover only part of a row, as in a compiled region with its own
-//! kernels, the row is split into its modeled ops. Each of these ops is grouped with all ops, on either side, that have
-//! the same name and shapes.
+//! Attribution rows whose events are all covered by models are grouped by name, baseline shapes and candidate shapes.
+//! If models cover only part of a row, as in a compiled region with its own kernels, the row is split into its modeled
+//! ops. Each of these ops is grouped with all ops, on either side, that have the same name and shapes.
 
 use super::roofline::Efficiency;
 use super::trace::TraceEfficiency;

@@ -202,8 +202,8 @@ fn marks_at(tokens: &[Token], at: usize) -> [Token; 2] {
     [tokens[at], hasher.finish()]
 }
 
-/// Moves the start of each layer from its first mark to its actual beginning. A layer begins with the calls that
-/// precede the first mark in both the second and the third layer.
+/// Moves the start of each layer from its first mark to its actual beginning. If the
+/// same calls precede the first mark of the second and of the third layer, these calls are the beginning of every layer.
 fn moved_to_beginning(
     tokens: PerSide<&[Token]>,
     starts: &PerSide<Vec<usize>>,

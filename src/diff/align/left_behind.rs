@@ -52,8 +52,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches two unmatched ops or frames if the contents of both are matched elsewhere, so that both calls were left
-    /// behind. On each side, the call must be the only call with its key in the gap.
+    /// Matches two unmatched ops or frames if the contents of both have counterparts elsewhere. On each side, the call must be the only call with its key in the gap.
     pub(super) fn pair_left_behind(&mut self) {
         let me = &*self;
         let left = PerSide::from_fn_at_once(|side| me.left_behind(side));

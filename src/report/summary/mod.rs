@@ -116,7 +116,7 @@ pub struct RunsSummary {
     pub step_time_median_us: f64,
     /// Difference between the slowest and the fastest run in the attributed time of a step, in µs.
     pub step_time_spread_us: f64,
-    /// Largest number of points of difference between the median run and any other run.
+    /// The number of points of difference between the median run and the run that differs most from it.
     pub varying_points: usize,
 }
 

@@ -149,7 +149,7 @@ pub struct TraceInfo {
     pub contents: Contents,
     /// The kind of model that ran; `None` if no tree was built.
     pub model: Option<Model>,
-    /// For how many graph launches the captured graph was found; `None` if no captures were
+    /// The number of graph launches whose captured graph was found; `None` if no captures were
     /// searched for.
     pub captured: Option<CapturedInfo>,
     /// Irregularities in the file and in captures.

@@ -210,7 +210,8 @@ fn into_format(drafts: &mut Drafts<'_>) {
     });
 }
 
-/// Merges type or format conversions that no other change explains into the op change at the same position.
+/// Merges changes of type or format conversions that have no other explanation. Each is merged into the op change at the
+/// same position.
 fn casts_into_ops(drafts: &mut Drafts<'_>) {
     for casts in drafts.find(ChangeKind::Ops) {
         let Some(place) = drafts.all()[casts].subject.strip_suffix(CASTING) else { continue };

@@ -40,7 +40,7 @@ impl Shown {
         Shown { step: Some(step), start, host_end, end }
     }
 
-    /// The number under which reports show the step.
+    /// The step's number in reports.
     pub(super) fn told(&self, analysis: &Analysis) -> Option<u32> {
         self.step.map(|step| analysis.displayed_step(step.baseline))
     }
