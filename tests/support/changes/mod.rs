@@ -292,9 +292,13 @@ fn apply_all(changes: &[Change], first: &Recording, random: &mut SplitMix) -> Op
     changed
 }
 
-/// Positions of all ops in a recording, sorted by thread and time.
+/// Positions of all ops in a recording, sorted by thread and time. In traces from 2021, steps are recorded as ops. They
+/// are not included, because the calls in a step are not compared if the step has no counterpart.
 fn ops_of(recording: &Recording, forest: &Forest) -> Vec<usize> {
-    let is_op = |at: &usize| recording.events[*at].kind == Kind::Op;
+    let is_op = |at: &usize| {
+        let event = &recording.events[*at];
+        event.kind == Kind::Op && !event.name.starts_with(repeating::STEP)
+    };
     forest.preorder.iter().copied().filter(is_op).collect()
 }
 

@@ -28,7 +28,7 @@ pub(super) fn top_level(recording: &Recording) -> Option<Recording> {
     let calls = events.iter().filter(|event| event.kind.is_host()).count();
     let is_range = |at: usize| {
         let large = forest.sizes[at] as usize * LARGEST_OP > calls;
-        large || events[at].name.starts_with("ProfilerStep#")
+        large || events[at].name.starts_with(super::repeating::STEP)
     };
     let mut inside = vec![false; events.len()];
     for &at in &forest.preorder {

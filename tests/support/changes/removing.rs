@@ -38,7 +38,7 @@ pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) ->
 }
 
 /// Removes some of the ops that have children, and keeps the children. The number of removed ops is `percent`% of all
-/// ops. Ops that mark steps are kept, because the calls in a step are not compared if the step has no counterpart.
+/// ops.
 pub(super) fn only_calls(
     recording: &Recording,
     percent: f64,
@@ -46,8 +46,7 @@ pub(super) fn only_calls(
 ) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let all = ops_of(recording, &forest);
-    let is_step = |at: usize| recording.events[at].name.starts_with("ProfilerStep#");
-    let is_inner = |&at: &usize| !forest.children[at].is_empty() && !is_step(at);
+    let is_inner = |&at: &usize| !forest.children[at].is_empty();
     let inner: Vec<usize> = all.iter().copied().filter(is_inner).collect();
     let chosen = random.sample(&inner, portion(all.len(), percent));
     mark_each(recording, &chosen)

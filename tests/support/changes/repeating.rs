@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Prefixes by which the names of modules and of steps are recognized.
 pub(super) const MODULE: &str = "nn.Module: ";
-const STEP: &str = "ProfilerStep#";
+pub(super) const STEP: &str = "ProfilerStep#";
 /// A module is repeated only if it contains at most 1/`LARGEST_MODULE` of the recording's host calls.
 const LARGEST_MODULE: usize = 10;
 
