@@ -31,18 +31,14 @@ pub enum Pass {
     Wrappers,
     /// Matches identical calls that are near each other.
     EqualNear,
+    /// Matches equal runs of siblings at any distance.
+    MovedRuns,
     /// Matches launches that are between the same two matched calls.
     Launches,
     /// Matches calls with different names that are between the same two matched calls and do similar work.
     Renamed,
     /// Matches similar calls that are near each other.
     SimilarNear,
-    /// Matches renamed calls that swapped places with an adjacent call.
-    RenamedNeighbours,
-    /// Matches calls with the same name and arguments if one of the two has lost its contents.
-    Emptied,
-    /// Matches equal runs of siblings at any distance.
-    MovedRuns,
     /// Matches calls at any distance if no other unmatched call below the same matched callers is similar.
     Far,
     /// If the matches of two calls with the same key and arguments cross, swaps their counterparts.
@@ -62,7 +58,7 @@ pub enum Pass {
 
 impl Pass {
     /// All passes, in execution order.
-    pub const ALL: [Pass; 24] = [
+    pub const ALL: [Pass; 22] = [
         Pass::Pinned,
         Pass::Threads,
         Pass::Identical,
@@ -74,12 +70,10 @@ impl Pass {
         Pass::Variants,
         Pass::Wrappers,
         Pass::EqualNear,
+        Pass::MovedRuns,
         Pass::Launches,
         Pass::Renamed,
         Pass::SimilarNear,
-        Pass::RenamedNeighbours,
-        Pass::Emptied,
-        Pass::MovedRuns,
         Pass::Far,
         Pass::EqualInOrder,
         Pass::SplitThreads,
@@ -134,13 +128,6 @@ impl Pass {
             }
             Pass::SimilarNear => {
                 ("similar_near", "half of their contents are equal, and they are near each other")
-            }
-            Pass::RenamedNeighbours => (
-                "renamed_neighbours",
-                "they do similar work, and an adjacent call swapped places with them",
-            ),
-            Pass::Emptied => {
-                ("emptied", "their names and arguments are equal, and one has lost its contents")
             }
             Pass::MovedRuns => (
                 "moved_runs",

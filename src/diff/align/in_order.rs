@@ -165,7 +165,7 @@ fn both_are<'a>(one: Kind<'a>, two: Kind<'a>) -> Option<Kind<'a>> {
 }
 
 /// A hash of a call's key and arguments, without its contents.
-pub(super) fn own_token(outline: &Outline<'_>, call: u32) -> u64 {
+fn own_token(outline: &Outline<'_>, call: u32) -> u64 {
     let (key, arguments) = (outline.keys[call as usize], outline.arguments[call as usize]);
     u64::from(key.0) << 32 | u64::from(arguments)
 }

@@ -17,6 +17,7 @@ mod extra_layers;
 mod gaps;
 mod in_order;
 mod inner;
+mod launches;
 mod layers;
 mod lcs;
 mod left_behind;
@@ -37,7 +38,6 @@ mod vocabulary;
 use super::Relation;
 use super::bags::Bags;
 use super::crossing::Crossing;
-use super::keys::Key;
 use super::outline::Outline;
 use super::pairing::Pairing;
 use super::passes::{Pass, Passes};
@@ -49,7 +49,6 @@ use links::Links;
 use moves::Likeness;
 use recurring::Recurring;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::cmp::Reverse;
 use std::ops::Range;
 
 pub(super) use threads::{ThreadPairs, pair_threads};
@@ -109,8 +108,6 @@ struct Both<'a> {
 
 /// The calls below a matched pair that the alignment of siblings left unmatched.
 struct LeftOver<'s> {
-    /// The lists that were aligned: first the children, then the contents of expanded wrappers.
-    lists: &'s [PerSide<Vec<u32>>],
     /// The runs of unmatched calls between two matches.
     gaps: &'s [PerSide<Vec<u32>>],
     /// The calls in all gaps.
@@ -121,14 +118,12 @@ struct LeftOver<'s> {
 type OverGaps = fn(&mut Aligner<'_>, &LeftOver<'_>);
 
 /// The passes over unmatched calls; the pass with the most certain matches comes first.
-const OVER_GAPS: [(Pass, OverGaps); 8] = [
+const OVER_GAPS: [(Pass, OverGaps); 6] = [
     (Pass::EqualNear, |me, left| me.pair_moved(left.calls, Likeness::EqualNear)),
+    (Pass::MovedRuns, |me, left| me.pair_moved_runs(left.gaps)),
     (Pass::Launches, |me, left| left.gaps.iter().for_each(|gap| me.pair_launches(gap))),
     (Pass::Renamed, |me, left| left.gaps.iter().for_each(|gap| me.pair_renamed(gap))),
     (Pass::SimilarNear, |me, left| me.pair_moved(left.calls, Likeness::SimilarNear)),
-    (Pass::RenamedNeighbours, |me, left| me.pair_renamed_beside(left.lists, left.calls)),
-    (Pass::Emptied, |me, left| me.pair_moved(left.calls, Likeness::Emptied)),
-    (Pass::MovedRuns, |me, left| me.pair_moved_runs(left.gaps)),
     (Pass::Far, |me, left| me.pair_moved(left.calls, Likeness::Far)),
 ];
 
@@ -321,7 +316,7 @@ impl<'a> Aligner<'a> {
         }
         let left_over = joined(&gaps);
         self.note_crowds(&gaps);
-        let left = LeftOver { lists: &done, gaps: &gaps, calls: &left_over };
+        let left = LeftOver { gaps: &gaps, calls: &left_over };
         for (pass, run) in OVER_GAPS {
             self.run(pass, |me| run(me, &left));
         }
@@ -446,53 +441,6 @@ impl<'a> Aligner<'a> {
         for (a, b) in self.view(&free).renamed() {
             self.pair_in_place(a, b);
         }
-    }
-
-    /// Matches the launches in a gap, separately for each kind of launch. If both sides have the same number of
-    /// launches, the launches are matched in order. One side may have a single launch where the opposite side has
-    /// several, for example because a matrix product was split. The single launch is then matched with the launch of
-    /// the longest kernel. The matched calls around the gap are enough evidence for these matches, so kernel names do
-    /// not matter.
-    fn pair_launches(&mut self, gap: &PerSide<Vec<u32>>) {
-        let mut launches: FxHashMap<Key, PerSide<Vec<u32>>> = FxHashMap::default();
-        for side in Side::BOTH {
-            let outline = self.outlines[side];
-            let free = gap[side].iter().filter(|&&call| self.is_free(side, call));
-            for &call in free.filter(|&&call| outline.is_launch(call)) {
-                launches.entry(outline.keys[call as usize]).or_default()[side].push(call);
-            }
-        }
-        for of_kind in launches.into_values() {
-            if of_kind.baseline.len() != of_kind.candidate.len() {
-                // Which launches match may depend on kernel durations. These durations may be different in later pairs
-                // with identical calls, so the matches must not be copied to later pairs.
-                self.recurring.forget_open();
-            }
-            let [mine, theirs] = Side::BOTH.map(|side| match of_kind[side.other()].len() {
-                1 => self.longest(side, &of_kind[side]),
-                _ => of_kind[side].clone(),
-            });
-            if mine.len() == theirs.len() {
-                for (a, b) in mine.into_iter().zip(theirs) {
-                    self.pair_in_place(a, b);
-                }
-            }
-        }
-    }
-
-    /// The launch with the longest kernel; on a tie, the first such launch. The helper kernels of a
-    /// split product, which clear its output or sum its parts, are shorter.
-    fn longest(&self, side: Side, launches: &[u32]) -> Vec<u32> {
-        let tree = self.trees[side];
-        let duration = |call: u32| {
-            let below = tree.children(CallId(call));
-            below
-                .filter(|&below| tree.kind(below) == CallKind::Gpu)
-                .map(|gpu| tree.duration(gpu))
-                .max()
-        };
-        let longest = launches.iter().copied().max_by_key(|&call| (duration(call), Reverse(call)));
-        longest.into_iter().collect()
     }
 }
 

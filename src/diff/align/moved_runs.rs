@@ -12,26 +12,26 @@ use super::Aligner;
 use crate::diff::Relation;
 use crate::diff::weights::MOVED_RUN;
 use crate::side::{PerSide, Side};
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHasher;
+use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
 impl Aligner<'_> {
     /// Matches equal runs of unmatched siblings in any two gaps, if both sides have the same number of such runs.
     pub(super) fn pair_moved_runs(&mut self, gaps: &[PerSide<Vec<u32>>]) {
-        let runs = PerSide::from_fn(|side| self.free_runs(side, gaps));
+        let runs = self.free_runs(gaps);
         if runs.baseline.is_empty() || runs.candidate.is_empty() {
             return;
         }
         let theirs = self.windows(Side::Candidate, &runs.candidate);
-        let mine = self.windows(Side::Baseline, &runs.baseline);
-        let mut first: Vec<(&[u32], &[u32])> = Vec::new();
-        for (hash, places) in &mine {
-            if let Some(others) = theirs.get(hash).filter(|others| others.len() == places.len()) {
-                first.extend(places.iter().copied().zip(others.iter().copied()));
+        let mut equal: Vec<(&[u32], &[u32])> = Vec::new();
+        for (hash, mine) in self.windows(Side::Baseline, &runs.baseline) {
+            if let Some(theirs) = theirs.get(&hash).filter(|theirs| theirs.len() == mine.len()) {
+                equal.extend(mine.into_iter().zip(theirs.iter().copied()));
             }
         }
-        first.sort_unstable();
-        for (mine, theirs) in first {
+        equal.sort_unstable();
+        for (mine, theirs) in equal {
             for (&a, &b) in mine.iter().zip(theirs) {
                 if self.is_free(Side::Baseline, a)
                     && self.is_free(Side::Candidate, b)
@@ -43,21 +43,32 @@ impl Aligner<'_> {
         }
     }
 
-    /// The unmatched calls of each gap, in gaps with at least [`MOVED_RUN`] of them.
-    fn free_runs(&self, side: Side, gaps: &[PerSide<Vec<u32>>]) -> Vec<Vec<u32>> {
-        let is_free = |call: &u32| self.is_free(side, *call);
-        let free = gaps.iter().map(|gap| gap[side].iter().copied().filter(is_free).collect());
-        free.filter(|run: &Vec<u32>| run.len() >= MOVED_RUN).collect()
+    /// The unmatched calls of each gap that may have moved, in gaps with at least [`MOVED_RUN`] of them.
+    fn free_runs(&self, gaps: &[PerSide<Vec<u32>>]) -> PerSide<Vec<Vec<u32>>> {
+        let may_move = |me: &Self, side: Side, call: u32| {
+            me.outlines[side].is_op_or_frame(call) || me.outlines[side].is_launch(call)
+        };
+        let mut runs: PerSide<Vec<Vec<u32>>> = PerSide::default();
+        for gap in gaps {
+            let free = self.that_may_move(gap, may_move);
+            for side in Side::BOTH.into_iter().filter(|&side| free[side].len() >= MOVED_RUN) {
+                runs[side].push(free[side].clone());
+            }
+        }
+        runs
     }
 
-    /// All sequences of [`MOVED_RUN`] adjacent calls in the runs, in order, by the hash of their subtrees.
-    fn windows<'r>(&self, side: Side, runs: &'r [Vec<u32>]) -> FxHashMap<u64, Vec<&'r [u32]>> {
-        let mut all: FxHashMap<u64, Vec<&[u32]>> = FxHashMap::default();
+    /// All sequences of [`MOVED_RUN`] adjacent calls in the runs, in order, by a hash of their subtrees. The hash includes
+    /// the kernel names of bare launches, because nothing else distinguishes these.
+    fn windows<'r>(&self, side: Side, runs: &'r [Vec<u32>]) -> BTreeMap<u64, Vec<&'r [u32]>> {
+        let outline = self.outlines[side];
+        let mut all: BTreeMap<u64, Vec<&[u32]>> = BTreeMap::new();
         for window in runs.iter().flat_map(|run| run.windows(MOVED_RUN)) {
             let mut hasher = FxHasher::default();
-            window
-                .iter()
-                .for_each(|&call| self.outlines[side].shape[call as usize].hash(&mut hasher));
+            for &call in window {
+                let hashes = if outline.is_launch(call) { &outline.exact } else { &outline.shape };
+                hashes[call as usize].hash(&mut hasher);
+            }
             all.entry(hasher.finish()).or_default().push(window);
         }
         all

@@ -9,7 +9,6 @@
 //! module that has a new caller.
 
 use super::Aligner;
-use super::in_order::own_token;
 use super::inner::is_one_inside_other;
 use crate::diff::Relation;
 use crate::diff::weights::{
@@ -40,9 +39,6 @@ pub(super) enum Likeness {
     EqualNear,
     /// Matches nearby calls that have the same key and share at least half of their contents.
     SimilarNear,
-    /// Matches calls that have the same key and arguments and at most one sibling between them, if one of the two calls
-    /// lost its contents.
-    Emptied,
     /// Matches calls at any distance: first unique identical subtrees, then unique subtrees that differ only in kernel
     /// names, then unique calls with the same key that share at least half of their contents or have the same
     /// arguments. In a short list, identical subtrees need not be unique, because no distance in the list is large.
@@ -71,7 +67,7 @@ impl Aligner<'_> {
         match likeness {
             Likeness::EqualNear => self.pair_by(&self.lost_launches(left_over), BESIDE, exact_of),
             Likeness::Far => self.pair_the_only(&self.lost_launches(left_over), exact_of),
-            Likeness::Beside | Likeness::SimilarNear | Likeness::Emptied => {}
+            Likeness::Beside | Likeness::SimilarNear => {}
         }
         let hosts = |me: &Self, side: Side, call| me.outlines[side].is_op_or_frame(call);
         let mut hosts = self.that_may_move(left_over, hosts);
@@ -94,7 +90,6 @@ impl Aligner<'_> {
                 self.pair_by(&lost, NEAR, shape_of);
             }
             Likeness::SimilarNear => self.pair_by(&lost, NEAR, key_of),
-            Likeness::Emptied => self.pair_emptied(&lost),
             Likeness::Far if self.siblings <= SHORT_LIST => {
                 self.pair_by(&lost, u32::MAX, exact_of);
                 self.pair_by(&lost, u32::MAX, shape_of);
@@ -164,7 +159,7 @@ impl Aligner<'_> {
 
     /// The unmatched calls that may have moved, in preorder. `may_move` never accepts GPU events or queries, because
     /// they are only matched in place. `may_move` accepts launches only if the compared token depends on their kernels.
-    fn that_may_move(
+    pub(super) fn that_may_move(
         &self,
         left_over: &PerSide<Vec<u32>>,
         may_move: impl Fn(&Self, Side, u32) -> bool,
@@ -331,22 +326,6 @@ impl Aligner<'_> {
                 (_, _) => None,
             })
             .collect()
-    }
-
-    /// Matches calls that have the same key and arguments and are at most one sibling apart, even if their contents
-    /// differ.
-    fn pair_emptied(&mut self, lost: &PerSide<Vec<Lost>>) {
-        let own = |me: &Self, side: Side, call: u32| own_token(me.outlines[side], call);
-        for (mine, theirs) in self.groups_by(lost, own) {
-            for &a in &mine {
-                let mut beside = nearest(a, &theirs).iter().filter(|&&b| {
-                    self.is_free(Side::Candidate, b.call) && self.is_within(a, b, BESIDE)
-                });
-                if let (Some(b), None) = (beside.next(), beside.next()) {
-                    self.pair_by_arguments(a.call, b.call);
-                }
-            }
-        }
     }
 
     fn pair_each(&mut self, only: Vec<(Lost, Lost)>) {
