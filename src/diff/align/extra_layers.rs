@@ -87,13 +87,22 @@ fn extra_layers(
         let nodes = lists[side].iter().filter(|call| name(call).starts_with(AUTOGRAD_PREFIX));
         2 * nodes.count() > lists[side].len()
     });
-    extra(tokens.as_ref().map(Vec::as_slice), is_backward)
+    let whole = PerSide::from_fn(|side| -> Vec<u64> {
+        lists[side].iter().map(|&call| outlines[side].exact[call as usize]).collect()
+    });
+    let (tokens, whole) = (tokens.as_ref().map(Vec::as_slice), whole.as_ref().map(Vec::as_slice));
+    extra(tokens, whole, is_backward)
 }
 
 /// Finds the extra layers. If several layers of a step could be the extra ones, the last of them are chosen. In a
 /// backward pass, which runs the layers in reverse order, the first of them are chosen instead. However, layers that
 /// are identical to the first layers of the other list are matched before any search.
-fn extra(tokens: PerSide<&[Token]>, is_backward: bool) -> Option<(Side, Vec<Range<usize>>)> {
+/// `whole` contains the hash of the whole subtree of each call.
+fn extra(
+    tokens: PerSide<&[Token]>,
+    whole: PerSide<&[u64]>,
+    is_backward: bool,
+) -> Option<(Side, Vec<Range<usize>>)> {
     let Layers { ranges, length } = layers(tokens)?;
     let (one, two) = (ranges.baseline.len(), ranges.candidate.len());
     if one == two || one.min(two) < LAYERS || one.saturating_mul(two) > BARE_LAYER_CELLS {
@@ -101,7 +110,7 @@ fn extra(tokens: PerSide<&[Token]>, is_backward: bool) -> Option<(Side, Vec<Rang
     }
     let longer = if one > two { Side::Baseline } else { Side::Candidate };
     // If the lists differ only by whole layers, an alignment of the calls is exact, wherever layers begin.
-    if is_without_layers(tokens[longer.other()], tokens[longer], length) {
+    if is_without_layers(whole[longer.other()], whole[longer], length) {
         return None;
     }
     let extra = Blocks::new(tokens, &ranges, is_backward).extra(longer)?;
@@ -112,7 +121,7 @@ fn extra(tokens: PerSide<&[Token]>, is_backward: bool) -> Option<(Side, Vec<Rang
 }
 
 /// Whether `few` is `many` without some runs of `length` calls.
-fn is_without_layers(few: &[Token], many: &[Token], length: usize) -> bool {
+fn is_without_layers(few: &[u64], many: &[u64], length: usize) -> bool {
     let mut at = 0;
     for &token in few {
         while many.get(at).is_some_and(|&other| other != token) {
@@ -347,7 +356,8 @@ mod tests {
         let of = |a: &str, b: &str| {
             let letters = |text: &str| text.bytes().map(Token::from).collect::<Vec<_>>();
             let tokens = PerSide::new(letters(a), letters(b));
-            extra(tokens.as_ref().map(Vec::as_slice), is_backward)
+            let tokens = tokens.as_ref().map(Vec::as_slice);
+            extra(tokens, tokens, is_backward)
         };
         let there = of(a, b);
         let exchanged = of(b, a).map(|(side, extra)| (side.other(), extra));
@@ -376,6 +386,17 @@ mod tests {
         // The second step of the longer list lost its `w`.
         let longer = format!("{}{}", step(4), step(4).replace('w', ""));
         assert_eq!(found(&step(3).repeat(2), &longer), Some(vec![(26, 34), (61, 69)]));
+    }
+
+    #[test]
+    fn layers_that_differ_inside_a_call_are_matched_first() {
+        let letters = |text: &str| text.bytes().map(Token::from).collect::<Vec<_>>();
+        let layers = |layers: usize| format!("xw{}yz", "abcdefgh".repeat(layers));
+        // Some call below the first `b` of the longer list is missing.
+        let (few, many) = (letters(&layers(3)), letters(&layers(5)));
+        let damaged = letters(&layers(5).replacen('b', "B", 1));
+        let extra = extra(PerSide::new(&few, &many), PerSide::new(&few, &damaged), false);
+        assert_eq!(extra, Some((Side::Candidate, vec![26..34, 34..42])));
     }
 
     #[test]
