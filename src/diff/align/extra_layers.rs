@@ -109,8 +109,8 @@ fn extra(
         return None;
     }
     let longer = if one > two { Side::Baseline } else { Side::Candidate };
-    // If the lists differ only by whole layers, an alignment of the calls is exact, wherever layers begin.
-    if is_without_layers(whole[longer.other()], whole[longer], length) {
+    // If the lists differ only by copies of layers, an alignment of the calls is exact, wherever layers begin.
+    if is_without_copies(whole[longer.other()], whole[longer], length) {
         return None;
     }
     let extra = Blocks::new(tokens, &ranges, is_backward).extra(longer)?;
@@ -120,16 +120,25 @@ fn extra(
     (2 * surplus.abs_diff(removed) <= surplus).then_some((longer, extra))
 }
 
-/// Whether `few` is `many` without some runs of `length` calls.
-fn is_without_layers(few: &[u64], many: &[u64], length: usize) -> bool {
+/// Whether `few` is `many` without some runs of `length` calls, each equal to the run before it or after it.
+fn is_without_copies(few: &[u64], many: &[u64], length: usize) -> bool {
+    let is_copy = |at: usize| {
+        let run = many.get(at..at + length);
+        let before = at.checked_sub(length).and_then(|before| many.get(before..at));
+        let after = many.get(at + length..at + 2 * length);
+        run.is_some() && (run == before || run == after)
+    };
     let mut at = 0;
-    for &token in few {
-        while many.get(at).is_some_and(|&other| other != token) {
+    for call in few.iter().map(Some).chain([None]) {
+        while many.get(at) != call {
+            if !is_copy(at) {
+                return false;
+            }
             at += length;
         }
         at += 1;
     }
-    many.len().checked_sub(at).is_some_and(|left| left.is_multiple_of(length))
+    true
 }
 
 /// The tokens of two lists. A call whose name occurs in only one list may be a wrapper. If it contains only a single
@@ -392,7 +401,7 @@ mod tests {
     fn layers_that_differ_inside_a_call_are_matched_first() {
         let letters = |text: &str| text.bytes().map(Token::from).collect::<Vec<_>>();
         let layers = |layers: usize| format!("xw{}yz", "abcdefgh".repeat(layers));
-        // Some call below the first `b` of the longer list is missing.
+        // A call below the first `b` of the longer list is missing.
         let (few, many) = (letters(&layers(3)), letters(&layers(5)));
         let damaged = letters(&layers(5).replacen('b', "B", 1));
         let extra = extra(PerSide::new(&few, &many), PerSide::new(&few, &damaged), false);
@@ -400,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_layers_alone_are_left_to_the_alignment() {
+    fn copies_of_layers_are_left_to_the_alignment() {
         let layers = |layers: usize| format!("xw{}yz", "abcdefgh".repeat(layers));
         assert_eq!(found(&layers(3), &layers(5)), None);
         assert_eq!(found(&layers(3).repeat(2), &format!("{}{}", layers(4), layers(5))), None);
