@@ -95,6 +95,22 @@ fn a_multi_tensor_op_replaced_one_op_of_each_parameter() {
 }
 
 #[test]
+fn an_op_that_contains_itself_was_replaced_once() {
+    let nested = |t: &mut HostThread<'_>| {
+        t.op("optimizer", |t| {
+            for _ in 0..10 {
+                t.op("aten::add_", |t| t.op("aten::add_", |t| t.kernel("add", 1.0)));
+            }
+        });
+    };
+    // Every other outer call belongs to the first multi-tensor op. Each outer call is followed by its inner call.
+    look(nested, multi_tensor(&["add_", "add_"]), |diff| {
+        let every_fourth = |first: usize| (0..5).map(|at| first + 4 * at).collect::<Vec<_>>();
+        assert_eq!(replaced(diff), [every_fourth(0), every_fourth(2)]);
+    });
+}
+
+#[test]
 fn a_multi_tensor_op_is_not_a_rename_of_the_op_of_one_parameter() {
     // The number of calls is not a multiple of the number of multi-tensor ops, so nothing shows which calls each
     // multi-tensor op replaced.

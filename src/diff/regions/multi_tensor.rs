@@ -44,13 +44,19 @@ impl Finder<'_> {
             groups.entry((stretch.start, stretch.end, name)).or_default().push(op);
         }
         for ((start, end, name), ops) in groups {
-            let calls = (start.0..end.0).map(CallId).filter(|&call| {
+            let is_single = |&call: &CallId| {
                 other.kind(call) == CallKind::Op
                     && names::last_part(other.name(call)) == name
                     && self.works(side.other(), call)
                     && self.is_all_free(side.other(), call)
-            });
-            let calls: Vec<CallId> = calls.collect();
+            };
+            let mut calls: Vec<CallId> = Vec::new();
+            for call in (start.0..end.0).map(CallId).filter(is_single) {
+                // In traces from 2021, an op may contain itself. Only the outermost call counts.
+                if calls.last().is_none_or(|&last| other.end(last) <= call) {
+                    calls.push(call);
+                }
+            }
             // The single-tensor code runs all ops of the group for one tensor, then all of them for the next tensor.
             // The calls that one multi-tensor op replaced are therefore evenly spaced.
             if calls.len() < 2 * ops.len() || !calls.len().is_multiple_of(ops.len()) {
