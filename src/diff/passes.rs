@@ -39,6 +39,8 @@ pub enum Pass {
     Renamed,
     /// Matches similar calls that are near each other.
     SimilarNear,
+    /// Matches renamed calls that swapped places with an adjacent call.
+    RenamedNeighbours,
     /// Matches calls at any distance if no other unmatched call below the same matched callers is similar.
     Far,
     /// If the matches of two calls with the same key and arguments cross, swaps their counterparts.
@@ -58,7 +60,7 @@ pub enum Pass {
 
 impl Pass {
     /// All passes, in execution order.
-    pub const ALL: [Pass; 22] = [
+    pub const ALL: [Pass; 23] = [
         Pass::Pinned,
         Pass::Threads,
         Pass::Identical,
@@ -74,6 +76,7 @@ impl Pass {
         Pass::Launches,
         Pass::Renamed,
         Pass::SimilarNear,
+        Pass::RenamedNeighbours,
         Pass::Far,
         Pass::EqualInOrder,
         Pass::SplitThreads,
@@ -132,6 +135,10 @@ impl Pass {
             Pass::MovedRuns => (
                 "moved_runs",
                 "they are in a run of calls that moved: all calls of the run are equal",
+            ),
+            Pass::RenamedNeighbours => (
+                "renamed_neighbours",
+                "they do similar work, and an adjacent call swapped places with them",
             ),
             Pass::Far => {
                 ("far", "no other unmatched call below the same matched callers is similar")

@@ -78,7 +78,7 @@ fn launches_whose_ops_were_not_recorded_are_matched_inside_the_ops() {
         launches.filter(|&call| diff.relation(Side::Baseline, call).is_common()).count()
     };
     look(ops, launches(OPS), |diff| assert_eq!(matched(diff), OPS));
-    // A few launches are no evidence that the ops around all other launches are missing.
+    // A few launches do not show that the ops around all other launches are missing.
     look(ops, launches(4), |diff| assert_eq!(matched(diff), 0));
 }
 

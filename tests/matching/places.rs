@@ -527,6 +527,31 @@ fn calls_that_are_equal_on_one_side_keep_their_order_even_if_counterparts_are_re
 }
 
 #[test]
+fn a_renamed_and_swapped_call_is_found_if_its_arguments_are_equal() {
+    let product = |name: &'static str, rows: i64| {
+        move |t: &mut HostThread<'_>| {
+            t.op(shaped(name, rows), |t| op(t, "transpose"));
+        }
+    };
+    let before = |t: &mut HostThread<'_>| {
+        product("aten::t", 7)(t);
+        row("ab")(t);
+    };
+    let after = |rows: i64| {
+        move |t: &mut HostThread<'_>| {
+            row("a")(t);
+            product("renamed::u", rows)(t);
+            row("b")(t);
+        }
+    };
+    look(before, after(7), |diff| {
+        assert_eq!(relations(diff, "aten::t"), [Relation::Renamed]);
+        assert_eq!(relations(diff, "aten::a"), [Relation::Moved]);
+    });
+    look(before, after(8), |diff| assert_eq!(relations(diff, "aten::t"), [Relation::OnlyBaseline]));
+}
+
+#[test]
 fn swapped_autograd_nodes_are_matched_by_the_arguments_of_the_call_inside() {
     let node = |t: &mut HostThread<'_>, rows: i64, launches: bool| {
         t.op(Op::new("autograd::engine::evaluate_function: AccumulateGrad"), |t| {

@@ -181,4 +181,59 @@ impl Aligner<'_> {
         }
         hasher.finish()
     }
+
+    /// Matches renamed calls that also swapped places with an adjacent call.
+    pub(super) fn pair_renamed_beside(
+        &mut self,
+        lists: &[PerSide<Vec<u32>>],
+        left_over: &PerSide<Vec<u32>>,
+    ) {
+        let left = self.free_of(left_over);
+        if left.baseline.is_empty() || left.candidate.is_empty() {
+            return;
+        }
+        for lists in lists {
+            let [mine, theirs] = Side::BOTH.map(|side| self.beside_free(side, &lists[side]));
+            let calls = lists.baseline.iter();
+            let passed = calls.filter_map(|y| {
+                let partner = self.stays(*y)?;
+                Some((*y, partner, *mine.get(y)?, *theirs.get(&partner)?))
+            });
+            let passed: Vec<_> = passed.collect();
+            for (y, partner, (before, behind), (before_partner, behind_partner)) in passed {
+                let passed = [before.zip(behind_partner), behind.zip(before_partner)];
+                for (a, b) in passed.into_iter().flatten() {
+                    let free = self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b);
+                    let gap = PerSide::new(vec![a], vec![b]);
+                    if free && self.view(&gap).is_renamed() {
+                        self.pair_in_place(a, b);
+                        self.both.links.mark_moved(y, partner);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// For each matched call, the unmatched calls immediately before and after it.
+    fn beside_free(&self, side: Side, list: &[u32]) -> FxHashMap<u32, (Option<u32>, Option<u32>)> {
+        let mut beside: FxHashMap<u32, (Option<u32>, Option<u32>)> = FxHashMap::default();
+        for pair in list.windows(2) {
+            let (one, two) = (pair[0], pair[1]);
+            match (self.is_free(side, one), self.is_free(side, two)) {
+                (true, false) => beside.entry(two).or_default().0 = Some(one),
+                (false, true) => beside.entry(one).or_default().1 = Some(two),
+                (true, true) | (false, false) => {}
+            }
+        }
+        beside
+    }
+
+    /// The counterpart of `call`, if `call` is an op or a frame and its name and position are unchanged.
+    fn stays(&self, call: u32) -> Option<u32> {
+        let links = self.both.links;
+        let partner = links.partner(Side::Baseline, call)?;
+        let is_kept = self.outlines.baseline.is_op_or_frame(call);
+        (is_kept && links.is_same(Side::Baseline, call)).then_some(partner)
+    }
 }

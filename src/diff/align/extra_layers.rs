@@ -109,8 +109,9 @@ fn extra(
         return None;
     }
     let longer = if one > two { Side::Baseline } else { Side::Candidate };
-    // If the lists differ only by copies of layers, an alignment of the calls is exact, wherever layers begin.
-    if is_without_copies(whole[longer.other()], whole[longer], length) {
+    // If the lists differ only by copies of layers, an alignment of the calls is exact, wherever layers begin. But only
+    // the layers show which of the copies in a backward pass are extra.
+    if !is_backward && is_without_copies(whole[longer.other()], whole[longer], length) {
         return None;
     }
     let extra = Blocks::new(tokens, &ranges, is_backward).extra(longer)?;

@@ -108,6 +108,8 @@ struct Both<'a> {
 
 /// The calls below a matched pair that the alignment of siblings left unmatched.
 struct LeftOver<'s> {
+    /// The lists that were aligned: first the children, then the contents of expanded wrappers.
+    lists: &'s [PerSide<Vec<u32>>],
     /// The runs of unmatched calls between two matches.
     gaps: &'s [PerSide<Vec<u32>>],
     /// The calls in all gaps.
@@ -118,12 +120,13 @@ struct LeftOver<'s> {
 type OverGaps = fn(&mut Aligner<'_>, &LeftOver<'_>);
 
 /// The passes over unmatched calls; the pass with the most certain matches comes first.
-const OVER_GAPS: [(Pass, OverGaps); 6] = [
+const OVER_GAPS: [(Pass, OverGaps); 7] = [
     (Pass::EqualNear, |me, left| me.pair_moved(left.calls, Likeness::EqualNear)),
     (Pass::MovedRuns, |me, left| me.pair_moved_runs(left.gaps)),
     (Pass::Launches, |me, left| left.gaps.iter().for_each(|gap| me.pair_launches(gap))),
     (Pass::Renamed, |me, left| left.gaps.iter().for_each(|gap| me.pair_renamed(gap))),
     (Pass::SimilarNear, |me, left| me.pair_moved(left.calls, Likeness::SimilarNear)),
+    (Pass::RenamedNeighbours, |me, left| me.pair_renamed_beside(left.lists, left.calls)),
     (Pass::Far, |me, left| me.pair_moved(left.calls, Likeness::Far)),
 ];
 
@@ -316,7 +319,7 @@ impl<'a> Aligner<'a> {
         }
         let left_over = joined(&gaps);
         self.note_crowds(&gaps);
-        let left = LeftOver { gaps: &gaps, calls: &left_over };
+        let left = LeftOver { lists: &done, gaps: &gaps, calls: &left_over };
         for (pass, run) in OVER_GAPS {
             self.run(pass, |me| run(me, &left));
         }
