@@ -139,8 +139,10 @@ fn rank_of(pair: &PairRow) -> Option<u64> {
 /// The findings about stragglers in the candidate's process groups. The key is the folder of the straggler.
 fn stragglers(fleet: &Fleet) -> BTreeMap<String, Finding> {
     let mut found: BTreeMap<String, Finding> = BTreeMap::new();
+    let walls: Vec<f64> = fleet.ranks.iter().map(|rank| rank.wall.candidate.as_micros()).collect();
+    let wall = tracetree::analysis::robust::median(&walls);
     let groups = fleet.groups.iter().filter(|group| group.side == Side::Candidate);
-    for group in groups.filter(|group| is_notable(fleet, group)) {
+    for group in groups.filter(|group| is_notable(group, wall)) {
         let Some(rank) = fleet.ranks.iter().find(|rank| rank.folder == group.straggler) else {
             continue;
         };
@@ -173,9 +175,9 @@ fn stragglers(fleet: &Fleet) -> BTreeMap<String, Finding> {
     found
 }
 
-fn is_notable(fleet: &Fleet, group: &GroupRow) -> bool {
-    let walls: Vec<f64> = fleet.ranks.iter().map(|rank| rank.wall.candidate.as_micros()).collect();
-    let wall = tracetree::analysis::robust::median(&walls);
+/// Whether a process group has a straggler that arrives last often enough, and for which the other ranks wait long
+/// enough. `wall` is the median wall time of a rank, in µs.
+fn is_notable(group: &GroupRow, wall: f64) -> bool {
     group.straggler == group.last_most
         && group.last_count as f64 >= OFTEN * group.collectives as f64
         && group.median_wait_us >= NOTABLE_WAIT * wall
@@ -323,4 +325,32 @@ fn causes(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
         }
     };
     rows.map(finding).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tracetree::trace::Nanos;
+
+    #[test]
+    fn a_straggler_arrives_last_itself() {
+        let group = |last_most: &str, last_count: u64, median_wait_us: f64| GroupRow {
+            side: Side::Candidate,
+            group: "tp".to_owned(),
+            ranks: 2,
+            collectives: 10,
+            incomplete: 0,
+            time: Nanos(0),
+            wait: Nanos(0),
+            median_wait_us,
+            last_most: last_most.to_owned(),
+            last_count,
+            straggler: "rank1".to_owned(),
+        };
+        assert!(is_notable(&group("rank1", 5, 10.0), 1_000.0));
+        // Another rank arrives last most often; the straggler arrives last too rarely; the others wait too briefly.
+        assert!(!is_notable(&group("rank0", 9, 10.0), 1_000.0));
+        assert!(!is_notable(&group("rank1", 4, 10.0), 1_000.0));
+        assert!(!is_notable(&group("rank1", 5, 9.0), 1_000.0));
+    }
 }

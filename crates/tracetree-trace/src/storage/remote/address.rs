@@ -183,6 +183,7 @@ fn checked<C: Send + Sync + 'static>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::Stored;
 
     #[test]
     fn an_address_has_a_service_a_bucket_and_a_key() {
@@ -194,5 +195,16 @@ mod tests {
         let web = Some((Service::Web, "https://h:8", "h:8", "x%20y"));
         assert_eq!(of("https://h:8/x%20y"), web);
         assert_eq!((of("s3:///x"), of("ftp://h/x"), of("/x")), (None, None, None));
+    }
+
+    #[test]
+    fn versions_on_a_web_server_cannot_be_requested() {
+        let is_pinned = |path: &str, version: &str| {
+            let stored = Stored { path: path.into(), size: 1, version: version.to_owned() };
+            super::super::is_pinned(&stored)
+        };
+        assert!(is_pinned("s3://bucket/x", "5d41402a"));
+        assert!(!is_pinned("https://host/x", "5d41402a"));
+        assert!(!is_pinned("s3://bucket/x", "2026-01-01T00:00:00Z"));
     }
 }
