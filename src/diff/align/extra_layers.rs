@@ -96,8 +96,8 @@ fn extra_layers(
 
 /// Finds the extra layers. If several layers of a step could be the extra ones, the last of them are chosen. In a
 /// backward pass, which runs the layers in reverse order, the first of them are chosen instead. However, layers that
-/// are identical to the first layers of the other list are matched before any search.
-/// `whole` contains the hash of the whole subtree of each call.
+/// are identical to the first layers of the other list are matched before any search. `whole` contains the hash of the
+/// whole subtree of each call.
 fn extra(
     tokens: PerSide<&[Token]>,
     whole: PerSide<&[u64]>,

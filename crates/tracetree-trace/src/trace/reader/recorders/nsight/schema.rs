@@ -35,9 +35,6 @@ const CONSTRAINTS: [&str; 5] = ["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOR
 pub(super) fn table(name: String, root: u32, sql: &str) -> Table {
     let (parts, after) = parts(sql);
     let mut table = Table { name, root, columns: Vec::new(), row_id: None, unread: None };
-    let is_word = |words: &[String], at: usize, word: &str| {
-        words.get(at).is_some_and(|own| own.eq_ignore_ascii_case(word))
-    };
     if is_word(&after, 0, "WITHOUT") || after.iter().any(|word| word.eq_ignore_ascii_case("ROWID"))
     {
         table.unread = Some("is WITHOUT ROWID");
@@ -52,19 +49,17 @@ pub(super) fn table(name: String, root: u32, sql: &str) -> Table {
         if words.iter().skip(1).any(|word| word.eq_ignore_ascii_case("AS")) {
             table.unread = Some("has computed columns");
         }
-        let is_key = words.windows(2).any(|pair| {
-            pair[0].eq_ignore_ascii_case("PRIMARY") && pair[1].eq_ignore_ascii_case("KEY")
-        });
+        if primary_key(words).is_some() {
+            key = Some(first);
+        }
         if is_word(words, 1, "INTEGER") {
             integers.push(first);
-            table.row_id = if is_key { Some(table.columns.len()) } else { table.row_id };
         }
         table.columns.push(first.clone());
     }
-    // The key of a table may also follow the columns: PRIMARY KEY (id).
-    let is_key = |column: &str| key.is_some_and(|key| key.eq_ignore_ascii_case(column));
-    if integers.iter().any(|column| is_key(column)) {
-        table.row_id = table.columns.iter().position(|column| is_key(column));
+    let is_key = |column: &String| key.is_some_and(|key| key.eq_ignore_ascii_case(column));
+    if integers.into_iter().any(is_key) {
+        table.row_id = table.columns.iter().position(is_key);
     }
     if parts.is_empty() {
         table.unread = Some("has an unknown kind of definition");
@@ -74,13 +69,19 @@ pub(super) fn table(name: String, root: u32, sql: &str) -> Table {
 
 /// The column of a table constraint that makes a single column the primary key.
 fn key_of(words: &[String]) -> Option<&String> {
-    let at = words.windows(2).position(|pair| {
-        pair[0].eq_ignore_ascii_case("PRIMARY") && pair[1].eq_ignore_ascii_case("KEY")
-    })?;
-    match &words[at + 2..] {
+    match &words[primary_key(words)? + 2..] {
         [column] => Some(column),
         _ => None,
     }
+}
+
+/// The position of the words PRIMARY KEY.
+fn primary_key(words: &[String]) -> Option<usize> {
+    (0..words.len()).find(|&at| is_word(words, at, "PRIMARY") && is_word(words, at + 1, "KEY"))
+}
+
+fn is_word(words: &[String], at: usize, word: &str) -> bool {
+    words.get(at).is_some_and(|own| own.eq_ignore_ascii_case(word))
 }
 
 /// The words of each definition between the outermost parentheses, and the words after the closing
@@ -88,9 +89,8 @@ fn key_of(words: &[String]) -> Option<&String> {
 fn parts(sql: &str) -> (Vec<Vec<String>>, Vec<String>) {
     let (mut parts, mut words, mut after) = (Vec::new(), Vec::new(), Vec::new());
     let is_key = |words: &[String]| {
-        let is_word =
-            |at: usize, word: &str| words.get(at).is_some_and(|own| own.eq_ignore_ascii_case(word));
-        is_word(0, "PRIMARY") || is_word(0, "CONSTRAINT") && is_word(2, "PRIMARY")
+        is_word(words, 0, "PRIMARY")
+            || is_word(words, 0, "CONSTRAINT") && is_word(words, 2, "PRIMARY")
     };
     let mut depth = 0_usize;
     let mut rest = sql;
