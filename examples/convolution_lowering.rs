@@ -55,9 +55,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// The rows for `op`, grouped by the shapes of the input, weight and bias.
 fn lowerings(analysis: &Analysis, op: &str) -> BTreeMap<String, Lowering> {
     let mut lowerings: BTreeMap<String, Lowering> = BTreeMap::new();
-    for row in analysis.rows().iter().filter(|row| analysis.row_name(row) == op) {
+    for row in analysis.rows().iter().filter(|row| row.name(analysis.diff()) == op) {
         // Tensors come first. Arguments with the shape `[]`, which are scalars and lists, are dropped.
-        let shapes = analysis.argument_text(row, Argument::Shape, Side::Baseline);
+        let shapes = row.argument_text(analysis.diff(), Argument::Shape, Side::Baseline);
         let tensors = shapes.split_once(", []").map(|(tensors, _)| format!("{tensors}]"));
         let lowering = lowerings.entry(tensors.unwrap_or_else(|| shapes.to_owned())).or_default();
         lowering.rows += 1;
@@ -72,7 +72,7 @@ fn lowerings(analysis: &Analysis, op: &str) -> BTreeMap<String, Lowering> {
 fn add_parts(analysis: &Analysis, row: &Row, side: Side, lowering: &mut Lowering) {
     let tree = analysis.tree(side);
     for &event in &row.events[side] {
-        let op = analysis.op_of(side, event).map_or("", |op| tree.name(op));
+        let op = analysis.diff().op_of(side, event).map_or("", |op| tree.name(op));
         let key = (op.to_owned(), tree.name(event).to_owned());
         let part = lowering.parts[side].entry(key).or_default();
         part.0 += 1;

@@ -60,7 +60,7 @@ fn totals(analysis: &Analysis, out: &mut impl Write) -> std::io::Result<()> {
 
 /// Prints the names of the ops with the largest differences.
 fn names(analysis: &Analysis, out: &mut impl Write) -> std::io::Result<()> {
-    let mut groups = analysis.by_name();
+    let mut groups: Vec<_> = analysis.by_name().iter().collect();
     groups.sort_by_key(|group| {
         let difference = group.time.candidate - group.time.baseline;
         (std::cmp::Reverse(difference.abs()), group.name.clone())

@@ -192,11 +192,17 @@ fn ms(time: Nanos) -> f64 {
 fn transferred(one: &Path, two: &Path, out: &mut dyn Write) -> Result<()> {
     let Some(comparison) = compared(one, two) else { return Ok(()) };
     let (analysis, name) = (comparison.analysis(), format!("{} → {}", name_of(one), name_of(two)));
-    let replays = match Replays::of(analysis, analysis.comparability(), analysis.changes()) {
+    let replays = match Replays::of(
+        analysis.diff(),
+        analysis.ledger(),
+        analysis.wall(),
+        analysis.comparability(),
+        analysis.changes(),
+    ) {
         Ok(replays) => replays,
         Err((_, reason)) => return writeln!(out, "{name:<64} no effect: {reason}"),
     };
-    let check = replays.transferred(analysis, analysis.changes());
+    let check = replays.transferred(analysis.diff(), analysis.ledger(), analysis.changes());
     let change = analysis.effects().map_or(Nanos::ZERO, |effects| {
         effects.checks.candidate.recorded - effects.checks.baseline.recorded
     });
@@ -249,8 +255,13 @@ fn known(out: &mut dyn Write) -> Result<()> {
             let path = |variant: &str| example(&format!("known/{program}_{variant}"));
             let Some(comparison) = compared(&path("base"), &path(variant)) else { continue };
             let analysis = comparison.analysis();
-            let Ok(replays) = Replays::of(analysis, analysis.comparability(), analysis.changes())
-            else {
+            let Ok(replays) = Replays::of(
+                analysis.diff(),
+                analysis.ledger(),
+                analysis.wall(),
+                analysis.comparability(),
+                analysis.changes(),
+            ) else {
                 continue;
             };
             let effect = match variant {

@@ -87,7 +87,7 @@ impl Recording {
     fn of(trace: Trace) -> Recording {
         let tree = CallTree::build(trace);
         let analysis = Analysis::new(TraceDiff::new(tree.clone(), tree));
-        let steps = analysis.steps(Side::Baseline).len();
+        let steps = analysis.diff().steps(Side::Baseline).len();
         let sites = &analysis.judged().sites;
         let places: Vec<Vec<f64>> =
             sites.iter().map(|site| site.question.samples.baseline.clone()).collect();

@@ -103,7 +103,7 @@ pub use tracetree_trace::{Cancel, error, program, side, trace, tree};
 #[doc(hidden)]
 pub use tracetree_trace::{condition, escape, order, signed, storage};
 
-pub use analysis::{Analysis, Attribution};
+pub use analysis::Analysis;
 pub use comparison::{Comparison, ComparisonOptions, Input, Stage};
 pub use diff::TraceDiff;
 pub use error::{Error, ErrorKind, Result};

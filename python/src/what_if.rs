@@ -8,7 +8,7 @@ use crate::table::Table;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::collections::BTreeMap;
-use tracetree::analysis::replay::{Replays, StepTimes, WhatIf as Asked};
+use tracetree::analysis::replay::{StepTimes, WhatIf as Asked};
 use tracetree::program::Query;
 use tracetree::tables::TableKind;
 use tracetree::{Comparison, Error, Side};
@@ -91,7 +91,7 @@ impl WhatIf {
             asked = asked.host(by)?;
         }
         let analysis = self.comparison.analysis();
-        let replays = Replays::required(analysis)?;
-        Side::BOTH.iter().map(|&side| asked.step_times(analysis, &replays, side)).collect()
+        let replays = analysis.replays()?;
+        Side::BOTH.iter().map(|&side| asked.step_times(analysis.diff(), &replays, side)).collect()
     }
 }

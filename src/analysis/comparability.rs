@@ -7,10 +7,13 @@
 
 use super::conditions::Remedies;
 use super::layers::LayerPairs;
+use super::modules;
 use super::robust::median;
-use super::{Analysis, Attribution, modules};
+use crate::analysis::account::Ledger;
 use crate::analysis::conditions::check_conditions;
-use crate::diff::Window;
+use crate::analysis::runs::{Run, evidence};
+use crate::analysis::steps::StepPairs;
+use crate::diff::{TraceDiff, Window};
 use crate::program::{
     Architecture, Damage, Footing, Found, LOST_LAUNCHES, LayerId, Measure, Obstacle, Stack,
     StackKind, Steps, counted,
@@ -50,19 +53,25 @@ pub struct Comparability {
 
 impl Comparability {
     /// Checks whether the traces are comparable.
-    pub(super) fn of(analysis: &Attribution, pairs: &LayerPairs) -> Comparability {
+    pub(super) fn of(
+        diff: &TraceDiff,
+        ledger: &Ledger,
+        compared: &StepPairs,
+        names: &PerSide<String>,
+        pairs: &LayerPairs,
+    ) -> Comparability {
         let mut found = Comparability::default();
-        check_whole(analysis, &mut found.both);
-        check_architecture(analysis, &mut found.both);
-        let replays = PerSide::from_fn(|side| graph_replay(analysis.tree(side)));
-        check_model(analysis, replays.map(|(time, _)| time), &mut found.both);
-        check_windows(analysis, pairs, &mut found.both);
-        check_arguments(analysis, &mut found.both);
-        check_tokens_and_steps(analysis, &mut found.both);
-        check_world_size(analysis, &mut found.both);
-        check_conditions(analysis, &mut found.both);
+        check_whole(diff, names, &mut found.both);
+        check_architecture(diff, &mut found.both);
+        let replays = PerSide::from_fn(|side| graph_replay(diff.tree(side)));
+        check_model(diff, ledger, replays.map(|(time, _)| time), &mut found.both);
+        check_windows(diff, ledger, names, pairs, &mut found.both);
+        check_arguments(diff, ledger, &mut found.both);
+        check_tokens_and_steps(diff, compared, names, &mut found.both);
+        check_world_size(diff, names, &mut found.both);
+        check_conditions(diff, names, &mut found.both);
         for side in Side::BOTH {
-            check_side(analysis, side, replays[side], &mut found.sides[side]);
+            check_side(diff, ledger, side, replays[side], &mut found.sides[side]);
         }
         found
     }
@@ -85,39 +94,39 @@ impl Comparability {
 /// Codes of the notes for traces that record different models, or different layers of the same model.
 const OTHER_MODEL: [&str; 3] = ["DIFFERENT_MODEL", "DIFFERENT_ARCHITECTURE", "DIFFERENT_WINDOW"];
 
-impl Analysis {
-    /// The reasons why the two traces cannot be used to check time limits; empty if they can be used. One possible
-    /// reason is that the devices differ. Callers ignore this reason if the user compares two devices on purpose.
-    #[doc(hidden)]
-    pub fn obstacles(&self) -> Vec<Obstacle> {
-        let footings = PerSide::from_fn(|side| {
-            let mut footing = Footing::of(self.diff().program(side));
-            footing.runs = self.evidence(side);
-            footing
-        });
-        let mut found = Obstacle::between(footings.as_ref(), LOST_LAUNCHES);
-        let other = OTHER_MODEL.iter().filter_map(|code| self.comparability().both.get(code));
-        found.extend(other.map(|note| Obstacle::OtherProgram(note.message.clone())));
-        found
-    }
+/// The reasons why the two traces cannot be used to check time limits; empty if they can be used. One possible
+/// reason is that the devices differ. Callers ignore this reason if the user compares two devices on purpose.
+#[doc(hidden)]
+pub fn obstacles(
+    diff: &TraceDiff,
+    runs: &PerSide<Vec<Run>>,
+    comparability: &Comparability,
+) -> Vec<Obstacle> {
+    let footings = PerSide::from_fn(|side| {
+        let mut footing = Footing::of(diff.program(side));
+        footing.runs = evidence(diff, runs, side);
+        footing
+    });
+    let mut found = Obstacle::between(footings.as_ref(), LOST_LAUNCHES);
+    let other = OTHER_MODEL.iter().filter_map(|code| comparability.both.get(code));
+    found.extend(other.map(|note| Obstacle::OtherProgram(note.message.clone())));
+    found
 }
 
-impl Attribution {
-    /// Describes the data that is missing from the totals of each side: `after: 3 of 785 launches (0.4%) without a GPU
-    /// event …`.
-    #[doc(hidden)]
-    pub fn damage(&self) -> Vec<String> {
-        let of_side = |side: Side| {
-            let damage = Damage::of(self.diff().program(side).evidence());
-            let lost = damage.into_iter().filter(|what| what.is_loss());
-            lost.map(move |what| format!("{}: {what}", self.side_name(side)))
-        };
-        Side::BOTH.into_iter().flat_map(of_side).collect()
-    }
+/// Describes the data that is missing from the totals of each side: `after: 3 of 785 launches (0.4%) without a GPU
+/// event …`.
+#[doc(hidden)]
+pub fn damage(diff: &TraceDiff, names: &PerSide<String>) -> Vec<String> {
+    let of_side = |side: Side| {
+        let damage = Damage::of(diff.program(side).evidence());
+        let lost = damage.into_iter().filter(|what| what.is_loss());
+        lost.map(move |what| format!("{}: {what}", names[side]))
+    };
+    Side::BOTH.into_iter().flat_map(of_side).collect()
 }
 
-fn check_whole(analysis: &Attribution, notes: &mut Notes) {
-    let damage = analysis.damage();
+fn check_whole(diff: &TraceDiff, names: &PerSide<String>, notes: &mut Notes) {
+    let damage = damage(diff, names);
     notes.add(
         INCOMPLETE,
         damage.len() as u64,
@@ -127,8 +136,8 @@ fn check_whole(analysis: &Attribution, notes: &mut Notes) {
 }
 
 /// Compares the architectures of the models, if each trace contains enough evidence for its architecture.
-fn check_architecture(analysis: &Attribution, notes: &mut Notes) {
-    let found = PerSide::from_fn(|side| analysis.diff().program(side).architecture());
+fn check_architecture(diff: &TraceDiff, notes: &mut Notes) {
+    let found = PerSide::from_fn(|side| diff.program(side).architecture());
     let told = found.map(|found| found.filter(|found| !found.is_thin));
     if let PerSide { baseline: Some(one), candidate: Some(two) } = told {
         notes.add(
@@ -145,17 +154,17 @@ fn check_architecture(analysis: &Attribution, notes: &mut Notes) {
     }
 }
 
-fn check_model(analysis: &Attribution, replayed: PerSide<Nanos>, notes: &mut Notes) {
-    let classes = PerSide::from_fn(|side| modules::classes(analysis.tree(side)));
-    let stacks = PerSide::from_fn(|side| analysis.layers(side).stacks());
+fn check_model(diff: &TraceDiff, ledger: &Ledger, replayed: PerSide<Nanos>, notes: &mut Notes) {
+    let classes = PerSide::from_fn(|side| modules::classes(diff.tree(side)));
+    let stacks = PerSide::from_fn(|side| diff.program(side).layers(ledger.measure()).stacks());
     let hides_modules = |side: Side| {
         let replayed = replayed[side] + replayed[side];
-        classes[side].is_empty() || replayed > analysis.account().totals[side].time
+        classes[side].is_empty() || replayed > ledger.account().totals[side].time
     };
     let differing = if Side::BOTH.into_iter().any(hides_modules) {
         differing_layers(stacks)
     } else {
-        modules::differing(analysis)
+        modules::differing(diff)
     };
     notes.add(
         "DIFFERENT_MODEL",
@@ -167,8 +176,14 @@ fn check_model(analysis: &Attribution, replayed: PerSide<Nanos>, notes: &mut Not
 
 /// Reports that the recordings contain different layers, for example because one of them began in the middle of the
 /// model.
-fn check_windows(analysis: &Attribution, pairs: &LayerPairs, notes: &mut Notes) {
-    let windows = analysis.diff().windows();
+fn check_windows(
+    diff: &TraceDiff,
+    ledger: &Ledger,
+    names: &PerSide<String>,
+    pairs: &LayerPairs,
+    notes: &mut Notes,
+) {
+    let windows = diff.windows();
     let told = |window: &Window| {
         let [one, two] = Side::BOTH.map(|side| window.told(side));
         let common = window.common().map_or_else(
@@ -183,8 +198,8 @@ fn check_windows(analysis: &Attribution, pairs: &LayerPairs, notes: &mut Notes) 
         "compare individual layers in layers.csv: the totals cover different work",
         || {
             let told: Vec<String> = windows.iter().map(told).collect();
-            let times = common_layers(analysis, pairs).map_or_else(String::new, |(count, [one, two])| {
-                let [a, b] = Side::BOTH.map(|side| analysis.side_name(side));
+            let times = common_layers(diff, ledger, pairs).map_or_else(String::new, |(count, [one, two])| {
+                let [a, b] = Side::BOTH.map(|side| &names[side]);
                 let layers = counted(count as u64, "layer");
                 format!("; the median of the {layers} that both contain takes {one:.3} ms in {a} and {two:.3} ms in {b}")
             });
@@ -194,14 +209,18 @@ fn check_windows(analysis: &Attribution, pairs: &LayerPairs, notes: &mut Notes) 
 }
 
 /// The number of matched layers, and the median of their times on each side in ms; `None` if no layers are matched.
-fn common_layers(analysis: &Attribution, pairs: &LayerPairs) -> Option<(usize, [f64; 2])> {
+fn common_layers(
+    diff: &TraceDiff,
+    ledger: &Ledger,
+    pairs: &LayerPairs,
+) -> Option<(usize, [f64; 2])> {
     let mut times: BTreeMap<(LayerId, LayerId), PerSide<Nanos>> = BTreeMap::new();
     for side in Side::BOTH {
-        for &call in analysis.accounted_calls(side) {
+        for &call in ledger.calls(side) {
             let place = pairs.places()[pairs.place_of(side, call)];
             let layers = PerSide::from_fn(|side| place.layer(side));
             if let PerSide { baseline: Some(one), candidate: Some(two) } = layers {
-                times.entry((one, two)).or_default()[side] += analysis.time_of(side, call);
+                times.entry((one, two)).or_default()[side] += ledger.time_of(diff, side, call);
             }
         }
     }
@@ -212,8 +231,8 @@ fn common_layers(analysis: &Attribution, pairs: &LayerPairs) -> Option<(usize, [
 }
 
 /// Compares the shapes and types of the matched ops.
-fn check_arguments(analysis: &Attribution, notes: &mut Notes) {
-    let [shapes, types] = differing_arguments(analysis);
+fn check_arguments(diff: &TraceDiff, ledger: &Ledger, notes: &mut Notes) {
+    let [shapes, types] = differing_arguments(diff, ledger);
     let mut add = |code, what: &str, ops: &[String], hint: &'static str| {
         let count = ops.len() as u64;
         notes.add(code, count, hint, || {
@@ -228,13 +247,13 @@ fn check_arguments(analysis: &Attribution, notes: &mut Notes) {
 
 /// Lists the matched ops whose recorded shapes differ, and those whose recorded types differ. Ops without measured work
 /// are ignored.
-fn differing_arguments(analysis: &Attribution) -> [Vec<String>; 2] {
+fn differing_arguments(diff: &TraceDiff, ledger: &Ledger) -> [Vec<String>; 2] {
     let mut found = [Vec::new(), Vec::new()];
-    let (a, b) = (analysis.tree(Side::Baseline), analysis.tree(Side::Candidate));
-    let counts = |call| analysis.measure() == Measure::HostSelfTime || a.is_gpu_path(call);
+    let (a, b) = (diff.tree(Side::Baseline), diff.tree(Side::Candidate));
+    let counts = |call| ledger.measure() == Measure::HostSelfTime || a.is_gpu_path(call);
     for call in a.calls().filter(|&call| a.kind(call) == CallKind::Op && counts(call)) {
-        let is_common = analysis.diff().relation(Side::Baseline, call).is_common();
-        let partner = analysis.diff().partner(Side::Baseline, call).filter(|_| is_common);
+        let is_common = diff.relation(Side::Baseline, call).is_common();
+        let partner = diff.partner(Side::Baseline, call).filter(|_| is_common);
         let both = partner.and_then(|partner| Some((a.arguments(call)?, b.arguments(partner)?)));
         let Some((one, two)) = both else { continue };
         for (found, (one, two)) in
@@ -249,10 +268,15 @@ fn differing_arguments(analysis: &Attribution) -> [Vec<String>; 2] {
     found
 }
 
-fn check_tokens_and_steps(analysis: &Attribution, notes: &mut Notes) {
-    let steps = PerSide::from_fn(|side| analysis.steps(side));
+fn check_tokens_and_steps(
+    diff: &TraceDiff,
+    compared: &StepPairs,
+    names: &PerSide<String>,
+    notes: &mut Notes,
+) {
+    let steps = PerSide::from_fn(|side| diff.steps(side));
     let counts = steps.map(Steps::len);
-    let names = Side::BOTH.map(|side| analysis.side_name(side));
+    let names = Side::BOTH.map(|side| &names[side]);
     notes.add(
         "DIFFERENT_STEP_COUNT",
         u64::from(counts.baseline != counts.candidate),
@@ -260,7 +284,7 @@ fn check_tokens_and_steps(analysis: &Attribution, notes: &mut Notes) {
         || {
             let [a, b] = names;
             let steps = format!("steps: {} in {a}, {} in {b}", counts.baseline, counts.candidate);
-            match analysis.wall().paired_steps() {
+            match compared.count() {
                 Some(paired) => {
                     let alone = counts.baseline + counts.candidate - 2 * paired as usize;
                     let alone = counted(alone as u64, "step");
@@ -288,15 +312,15 @@ fn check_tokens_and_steps(analysis: &Attribution, notes: &mut Notes) {
     }
 }
 
-fn check_world_size(analysis: &Attribution, notes: &mut Notes) {
-    let size = |side: Side| analysis.tree(side).trace().header().distributed.as_ref()?.world_size;
+fn check_world_size(diff: &TraceDiff, names: &PerSide<String>, notes: &mut Notes) {
+    let size = |side: Side| diff.tree(side).trace().header().distributed.as_ref()?.world_size;
     if let (Some(one), Some(two)) = (size(Side::Baseline), size(Side::Candidate)) {
         notes.add(
             "DIFFERENT_WORLD_SIZE",
             u64::from(one != two),
             "compare runs with the same number of ranks",
             || {
-                let [a, b] = Side::BOTH.map(|side| analysis.side_name(side));
+                let [a, b] = Side::BOTH.map(|side| &names[side]);
                 format!("number of ranks: {one} in {a}, {two} in {b}")
             },
         );
@@ -304,13 +328,14 @@ fn check_world_size(analysis: &Attribution, notes: &mut Notes) {
 }
 
 fn check_side(
-    analysis: &Attribution,
+    diff: &TraceDiff,
+    ledger: &Ledger,
     side: Side,
     (replayed, launches): (Nanos, u64),
     notes: &mut Notes,
 ) {
-    let tree = analysis.tree(side);
-    let total = analysis.account().totals[side].time;
+    let tree = diff.tree(side);
+    let total = ledger.account().totals[side].time;
     let remedies = Remedies::of(tree.trace().header().recorder);
     notes.add("GRAPH_REPLAY", launches, remedies.graphs, || {
         let launches = counted(launches, "graph launch");
@@ -320,7 +345,7 @@ fn check_side(
         "NO_PYTHON_STACKS",
         u64::from(!has_stacks(tree)),
         remedies.stacks,
-        || if has_stacks(analysis.tree(side.other())) { format!(
+        || if has_stacks(diff.tree(side.other())) { format!(
                 "{} has no Python frames, so the frames of {} are not matched; modules and layers are known for {} only",
                 side.label(),
                 side.other().label(),

@@ -1,6 +1,6 @@
 //! Reports recording conditions that differ between the sides, such as the device, but do not prevent a comparison.
 
-use super::Attribution;
+use crate::diff::TraceDiff;
 use crate::side::{PerSide, Side};
 use crate::trace::{Distributed, Header, Notes, Recorder};
 
@@ -40,8 +40,8 @@ impl Remedies {
 }
 
 /// Compares device, versions, recording options, rank and backend.
-pub(super) fn check_conditions(analysis: &Attribution, notes: &mut Notes) {
-    let headers = PerSide::from_fn(|side| analysis.tree(side).trace().header());
+pub(super) fn check_conditions(diff: &TraceDiff, names: &PerSide<String>, notes: &mut Notes) {
+    let headers = PerSide::from_fn(|side| diff.tree(side).trace().header());
     let differing = [
         Condition::of(
             "DIFFERENT_RECORDER",
@@ -73,7 +73,7 @@ pub(super) fn check_conditions(analysis: &Attribution, notes: &mut Notes) {
         condition.note(notes);
     }
     check_versions(headers, notes);
-    check_options(analysis, headers, notes);
+    check_options(names, headers, notes);
 }
 
 /// Compares the versions of software for which both traces record a version.
@@ -95,12 +95,11 @@ fn check_versions(headers: PerSide<&Header>, notes: &mut Notes) {
 }
 
 /// Reports recording options that are set on only one side. Does nothing if neither trace lists its options.
-fn check_options(analysis: &Attribution, headers: PerSide<&Header>, notes: &mut Notes) {
+fn check_options(names: &PerSide<String>, headers: PerSide<&Header>, notes: &mut Notes) {
     let alone = |side: Side| {
         let other = &headers[side.other()].options;
         let own = headers[side].options.iter().filter(|option| !other.contains(option));
-        own.map(|option| format!("{option} in {} only", analysis.side_name(side)))
-            .collect::<Vec<_>>()
+        own.map(|option| format!("{option} in {} only", names[side])).collect::<Vec<_>>()
     };
     if headers.baseline.options.is_empty() && headers.candidate.options.is_empty() {
         return;

@@ -8,9 +8,8 @@
 //! However, a compiled region may come from a different model than the modules on the other side. Matrix products
 //! and convolutions show whether the models are the same, because a compiler preserves their number and shapes.
 
-use super::Attribution;
 use super::fusion::shapes;
-use crate::diff::is_generated;
+use crate::diff::{TraceDiff, is_generated};
 use crate::side::{PerSide, Side};
 use crate::trace::CUT_MODULE;
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
@@ -33,16 +32,16 @@ pub(super) fn classes(tree: &CallTree) -> BTreeMap<&str, usize> {
 
 /// Module classes, such as `Linear`, that have more instances on one side. Classes are omitted if compiled
 /// regions on the other side explain the difference. Each name is followed by both counts.
-pub(super) fn differing(analysis: &Attribution) -> Vec<String> {
-    let classes = PerSide::from_fn(|side| classes(analysis.tree(side)));
+pub(super) fn differing(diff: &TraceDiff) -> Vec<String> {
+    let classes = PerSide::from_fn(|side| classes(diff.tree(side)));
     if classes.baseline == classes.candidate {
         return Vec::new();
     }
-    let compiled = Compiled::of(analysis);
-    let replaced = PerSide::from_fn(|side| count(&compiled.replaced(analysis, side)));
+    let compiled = Compiled::of(diff);
+    let replaced = PerSide::from_fn(|side| count(&compiled.replaced(diff, side)));
     // `windows` lists the module classes for which the two recordings contain different layers. Different
     // instance counts of these classes therefore do not mean that the models differ.
-    let windows = analysis.diff().windows();
+    let windows = diff.windows();
     let names: BTreeSet<&str> =
         Side::BOTH.iter().flat_map(|&side| classes[side].keys()).copied().collect();
     let is_other = |name: &str| {
@@ -84,28 +83,27 @@ struct Compiled {
 }
 
 impl Compiled {
-    fn of(analysis: &Attribution) -> Compiled {
+    fn of(diff: &TraceDiff) -> Compiled {
         let has_regions = PerSide::from_fn(|side| {
-            let tree = analysis.tree(side);
+            let tree = diff.tree(side);
             let mut ops = tree.calls().filter(|&call| tree.kind(call) == CallKind::Op);
             ops.any(|op| is_generated(tree.name(op)))
         });
-        let stands_for = PerSide::from_fn(|side| has_regions[side] && do_the_same(analysis, side));
+        let stands_for = PerSide::from_fn(|side| has_regions[side] && do_the_same(diff, side));
         Compiled { stands_for, has_regions }
     }
 
     /// Names of the modules on one side that were replaced by regions on the other side. A module counts as
     /// replaced by a region if the region replaced the module itself, or contains counterparts of the
     /// module's ops.
-    fn replaced<'a>(&self, analysis: &'a Attribution, side: Side) -> BTreeSet<&'a str> {
-        let diff = analysis.diff();
-        let tree = analysis.tree(side);
+    fn replaced<'a>(&self, diff: &'a TraceDiff, side: Side) -> BTreeSet<&'a str> {
+        let tree = diff.tree(side);
         let stands_for = |call: CallId| match diff.region_of(side, call) {
             Some(at) => diff.regions()[at].side != side && self.stands_for[side.other()],
             None => {
                 self.has_regions[side.other()]
                     && diff.partner(side, call).is_none()
-                    && is_called_in_region(analysis, side, call)
+                    && is_called_in_region(diff, side, call)
             }
         };
         let modules = tree.module_calls().filter(|&call| stands_for(call));
@@ -114,8 +112,8 @@ impl Compiled {
 }
 
 /// Whether an unmatched module contains an op whose counterpart is inside a compiled region.
-fn is_called_in_region(analysis: &Attribution, side: Side, module: CallId) -> bool {
-    let (diff, tree, other) = (analysis.diff(), analysis.tree(side), analysis.tree(side.other()));
+fn is_called_in_region(diff: &TraceDiff, side: Side, module: CallId) -> bool {
+    let (tree, other) = (diff.tree(side), diff.tree(side.other()));
     let ops = tree.subtree(module).filter(|&call| tree.kind(call) == CallKind::Op);
     let mut partners = ops.filter_map(|op| diff.partner(side, op));
     partners.any(|partner| other.ancestors(partner).any(|above| is_generated(other.name(above))))
@@ -123,11 +121,11 @@ fn is_called_in_region(analysis: &Attribution, side: Side, module: CallId) -> bo
 
 /// Whether the regions on one side may come from the same model as the calls that they replaced. The answer
 /// is based on the matrix products and convolutions in the traces.
-fn do_the_same(analysis: &Attribution, side: Side) -> bool {
+fn do_the_same(diff: &TraceDiff, side: Side) -> bool {
     let (mut inside, mut replaced) = (Products::default(), Products::default());
-    for region in analysis.diff().regions().iter().filter(|region| region.side == side) {
-        inside.add(analysis, side, &[region.call]);
-        replaced.add(analysis, side.other(), &region.replaced);
+    for region in diff.regions().iter().filter(|region| region.side == side) {
+        inside.add(diff, side, &[region.call]);
+        replaced.add(diff, side.other(), &region.replaced);
     }
     inside.is_hidden || inside.count.max(replaced.count) < ENOUGH || inside.are_like(&replaced)
 }
@@ -144,8 +142,8 @@ struct Products {
 }
 
 impl Products {
-    fn add(&mut self, analysis: &Attribution, side: Side, calls: &[CallId]) {
-        let tree = analysis.tree(side);
+    fn add(&mut self, diff: &TraceDiff, side: Side, calls: &[CallId]) {
+        let tree = diff.tree(side);
         for &outermost in calls {
             let mut next = outermost;
             while next < tree.end(outermost) {
@@ -155,7 +153,7 @@ impl Products {
                 self.is_hidden |= tree.is_graph_launch(call) || name.contains("triton_tem_");
                 if tree.kind(call) == CallKind::Op && is_product(name) {
                     self.count += 1;
-                    let inputs = shapes(analysis, side, call).unwrap_or_default();
+                    let inputs = shapes(diff, side, call).unwrap_or_default();
                     for mut factor in inputs.into_iter().filter(|dims| dims.len() > 1).take(2) {
                         factor.sort_unstable();
                         *self.shapes.entry(factor).or_default() += 1;

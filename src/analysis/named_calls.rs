@@ -1,7 +1,7 @@
 //! Groups all ops, or all calls into the GPU runtime, by name. Tables of GPU time omit most of these calls,
 //! because most of them launch no GPU work.
 
-use super::Attribution;
+use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -30,30 +30,26 @@ pub struct NamedCalls {
     pub gpu: PerSide<Nanos>,
 }
 
-impl Attribution {
-    /// All ops by name, sorted by the absolute difference in GPU time, then in host self time,
-    /// largest first.
-    pub fn ops_by_name(&self) -> Vec<NamedCalls> {
-        calls_by_name(self, CallKind::Op)
-    }
-
-    /// The ops that only `side` calls, in the order of [`Attribution::ops_by_name`].
-    pub fn ops_only_on(&self, side: Side) -> Vec<NamedCalls> {
-        let mut ops = self.ops_by_name();
-        ops.retain(|op| op.calls[side.other()] == 0);
-        ops
-    }
-
-    /// All calls into the GPU runtime and driver by name, in the order of [`Attribution::ops_by_name`].
-    pub fn api_calls_by_name(&self) -> Vec<NamedCalls> {
-        calls_by_name(self, CallKind::Runtime)
-    }
+/// All ops by name, sorted by the absolute difference in GPU time, then in host self time,
+/// largest first.
+pub fn ops_by_name(diff: &TraceDiff) -> Vec<NamedCalls> {
+    calls_by_name(diff, CallKind::Op)
 }
 
-fn calls_by_name(analysis: &Attribution, kind: CallKind) -> Vec<NamedCalls> {
+/// The ops that only `side` calls, in the order of [`ops_by_name`].
+pub fn ops_only_on(ops: &[NamedCalls], side: Side) -> Vec<NamedCalls> {
+    ops.iter().filter(|op| op.calls[side.other()] == 0).cloned().collect()
+}
+
+/// All calls into the GPU runtime and driver by name, in the order of [`ops_by_name`].
+pub fn api_calls_by_name(diff: &TraceDiff) -> Vec<NamedCalls> {
+    calls_by_name(diff, CallKind::Runtime)
+}
+
+fn calls_by_name(diff: &TraceDiff, kind: CallKind) -> Vec<NamedCalls> {
     let mut groups = Groups::default();
     for side in Side::BOTH {
-        groups.add(analysis, side, kind);
+        groups.add(diff, side, kind);
     }
     let mut all = groups.all;
     let distance = |times: PerSide<Nanos>| (times.candidate.0 - times.baseline.0).abs();
@@ -89,9 +85,9 @@ impl Groups {
     }
 
     /// Adds all calls of one kind on one side.
-    fn add(&mut self, analysis: &Attribution, side: Side, kind: CallKind) {
-        let (diff, tree) = (analysis.diff(), analysis.tree(side));
-        let steps = analysis.steps(side);
+    fn add(&mut self, diff: &TraceDiff, side: Side, kind: CallKind) {
+        let tree = diff.tree(side);
+        let steps = diff.steps(side);
         let mut open: Vec<Open> = Vec::new();
         for call in tree.calls() {
             while open.last().is_some_and(|above| tree.end(above.call) <= call) {
@@ -118,7 +114,7 @@ impl Groups {
             let group = (tree.kind(call) == kind).then(|| {
                 let name = match diff.relation(side, call).is_common() {
                     // Calls whose names are aliases of each other form one group.
-                    true => diff.plain_name(Side::Baseline, self::baseline(analysis, side, call)),
+                    true => diff.plain_name(Side::Baseline, self::baseline(diff, side, call)),
                     false => diff.plain_name(side, call),
                 };
                 let group = self.of(name);
@@ -140,11 +136,9 @@ impl Groups {
 }
 
 /// The call itself if it is a baseline call, otherwise its counterpart in the baseline.
-fn baseline(analysis: &Attribution, side: Side, call: CallId) -> CallId {
+fn baseline(diff: &TraceDiff, side: Side, call: CallId) -> CallId {
     match side {
         Side::Baseline => call,
-        Side::Candidate => {
-            analysis.diff().partner(side, call).expect("every common call has a counterpart")
-        }
+        Side::Candidate => diff.partner(side, call).expect("every common call has a counterpart"),
     }
 }

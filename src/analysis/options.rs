@@ -3,6 +3,7 @@
 use super::categories::Categories;
 use super::efficiency::{Models, Peaks};
 use super::verdict::Thresholds;
+use crate::program::StepId;
 use crate::side::PerSide;
 
 /// Options for the attribution and comparison of times.
@@ -20,7 +21,7 @@ pub struct AnalysisOptions {
     /// Peak rates of devices; `None` uses the built-in peak rates.
     pub peaks: Option<Peaks>,
     /// Display names of the two sides. If a name is empty, a name is chosen automatically; see
-    /// [`Attribution::side_name`](super::Attribution::side_name).
+    /// [`Analysis::names`](super::Analysis::names).
     pub names: PerSide<String>,
     /// Number of steps that were excluded from the start of both traces. This number is added to displayed
     /// step positions, so that they refer to the whole traces.
@@ -89,5 +90,11 @@ impl AnalysisOptions {
     pub fn thresholds(mut self, thresholds: Thresholds) -> Self {
         self.thresholds = thresholds;
         self
+    }
+
+    /// The number that is displayed for a step. It is the step's position in the whole trace if the same
+    /// number of steps was excluded from the start of both traces.
+    pub(crate) fn displayed_step(&self, step: StepId) -> u32 {
+        step.0 + self.first_step
     }
 }

@@ -1,7 +1,7 @@
 //! Assigns a number to each string in either trace; identical strings get the same number, even across
 //! traces. With these numbers, events can be grouped without comparing long names.
 
-use super::Attribution;
+use crate::diff::TraceDiff;
 use crate::side::{PerSide, Side};
 use crate::trace::TextId;
 use crate::tree::{CallId, CallTree};
@@ -19,8 +19,8 @@ pub(super) struct SharedTexts<'a> {
 }
 
 impl<'a> SharedTexts<'a> {
-    pub(super) fn new(analysis: &'a Attribution) -> SharedTexts<'a> {
-        let trees = analysis.diff().trees();
+    pub(super) fn new(diff: &'a TraceDiff) -> SharedTexts<'a> {
+        let trees = diff.trees();
         let of = trees.map(|tree| vec![UNKNOWN; tree.trace().texts().len()]);
         SharedTexts { trees, numbers: FxHashMap::default(), of }
     }

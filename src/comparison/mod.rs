@@ -3,7 +3,7 @@
 mod median_run;
 
 use crate::analysis::runs::Run;
-use crate::analysis::{Analysis, AnalysisOptions, TraceFacts};
+use crate::analysis::{Analysis, AnalysisOptions, trace_efficiency};
 use crate::diff::{DiffOptions, TraceDiff};
 use crate::error::{Error, ErrorKind, Result};
 use crate::program::{CaptureSource, Captures, Program, Selection};
@@ -283,14 +283,14 @@ impl Comparison {
         let programs = trees.map(|tree| Arc::new(Program::with_repeats(tree, repeats)));
         // Aligning the trees keeps one thread busy. Meanwhile, other threads compute the facts that depend on only one
         // trace.
-        let (diff, facts) = rayon::join(
+        let (diff, efficiency) = rayon::join(
             || TraceDiff::of_programs(programs.clone(), options.diff.clone()),
-            || TraceFacts::of(programs.as_ref().map(|program| &**program), &analysis),
+            || trace_efficiency(programs.as_ref().map(|program| &**program), &analysis),
         );
         diff.check_pins()?;
         options.cancel.check(&name)?;
         options.tell(Stage::Accounting);
-        let analysis = Analysis::of_facts(diff, facts, analysis);
+        let analysis = Analysis::of_traces(diff, efficiency, analysis);
         Ok(Comparison { analysis: Arc::new(analysis) })
     }
 
@@ -333,7 +333,7 @@ impl Comparison {
                 further[side].push(run);
             }
         }
-        let analysis = Analysis::clone(&comparison.analysis).with_runs(further);
+        let analysis = comparison.analysis.with_runs(further);
         Ok(Comparison { analysis: Arc::new(analysis) })
     }
 
@@ -342,7 +342,7 @@ impl Comparison {
         let tree = build(side, &source.read(side, options)?, options)?;
         let median = self.tree(side).clone();
         let diff = TraceDiff::with_options(median, tree, options.diff.clone());
-        Ok(self.analysis.further_run(side, diff))
+        Ok(Run::of(&diff, self.analysis.compared().steps(side)))
     }
 
     /// The time attribution, and everything derived from it.

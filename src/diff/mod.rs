@@ -13,6 +13,7 @@ mod crossing;
 mod differences;
 mod explain;
 mod keys;
+mod lookup;
 mod merged;
 mod options;
 mod order;

@@ -8,7 +8,8 @@ use super::text::{Unit, tensors, times};
 use crate::analysis::Analysis;
 use crate::analysis::annotated::{AnnotatedFigures, AnnotatedRow};
 use crate::analysis::fusion::KernelChange;
-use crate::analysis::steps::StepPlace;
+use crate::analysis::steps::{StepPlace, batch_class_rows};
+use crate::analysis::wall::idle_owner_name;
 use crate::order::Order as _;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
@@ -102,7 +103,7 @@ fn both([one, two]: [String; 2]) -> String {
 }
 
 fn titles(analysis: &Analysis, first: &str) -> Vec<String> {
-    let [one, two] = Side::BOTH.map(|side| analysis.side_name(side).to_owned());
+    let [one, two] = Side::BOTH.map(|side| analysis.names()[side].to_owned());
     vec![first.to_owned(), one, two, "difference".to_owned(), "ratio".to_owned()]
 }
 
@@ -154,7 +155,7 @@ fn steps(analysis: &Analysis, unit: Unit) -> List {
 
 /// The mean wall time of the compared steps in each batch class.
 fn batch_classes(analysis: &Analysis, unit: Unit) -> Vec<ListLine> {
-    let rows = analysis.batch_class_rows().into_iter();
+    let rows = batch_class_rows(analysis.diff(), analysis.step_rows()).into_iter();
     let compared_rows =
         rows.filter(|row| row.figures.baseline.steps.min(row.figures.candidate.steps) > 0);
     compared_rows
@@ -197,7 +198,7 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
     let mut owners: Vec<(Owner<'_>, IdleSum)> = Vec::new();
     let mut known: FxHashMap<Owner<'_>, usize> = FxHashMap::default();
     for row in analysis.wall().idle().iter().filter(|row| row.part.is_of_window()) {
-        let key = (row.kind.label(), analysis.idle_owner_name(row));
+        let key = (row.kind.label(), idle_owner_name(analysis.diff(), row));
         let at = *known.entry(key).or_insert_with_key(|key| {
             owners.push((key.clone(), IdleSum::default()));
             owners.len() - 1
@@ -215,7 +216,7 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
         ListLine::of(name.into_owned(), note, unit, time)
     };
     let lines: Vec<ListLine> = owners.into_iter().take(LINES).map(line).collect();
-    let nothing = match analysis.measure() {
+    let nothing = match analysis.ledger().measure() {
         Measure::GpuTime => "no device ran anything",
         Measure::HostSelfTime => "no op ran",
     };
@@ -240,9 +241,10 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
 /// Lists the regions that the programs mark with `record_function`. The regions with the largest differences in wall
 /// time are selected and then sorted by path.
 fn marked_regions(analysis: &Analysis, unit: Unit) -> List {
-    let mut rows = analysis.annotated_rows();
     // GPU work outside of regions has no wall time, and steps have their own list.
-    rows.retain(|row| row.path.last().is_some_and(|name| name != "ProfilerStep#N"));
+    let is_listed =
+        |row: &&AnnotatedRow| row.path.last().is_some_and(|name| name != "ProfilerStep#N");
+    let mut rows: Vec<&AnnotatedRow> = analysis.annotated().iter().filter(is_listed).collect();
     let count = rows.len();
     let wall = |row: &AnnotatedRow| row.figures.map(|f| f.map_or(Nanos::ZERO, |f| f.wall));
     rows.sort_by_cached_key(|row| (Reverse(wall(row).difference().abs()), row.path.clone()));
@@ -271,7 +273,7 @@ fn marked_regions(analysis: &Analysis, unit: Unit) -> List {
         line.cells.extend(cells);
         line
     };
-    let lines: Vec<ListLine> = rows.iter().map(line).collect();
+    let lines: Vec<ListLine> = rows.into_iter().map(line).collect();
     let gpu = if has_gpu {
         "GPU work that a thread without regions launches, such as the backward pass, is assumed to belong to the \
          region that is open on another thread. "
@@ -306,7 +308,7 @@ fn fusion(analysis: &Analysis, unit: Unit) -> List {
         let [one, two] = Side::BOTH.map(|side| row.kernel_count[side].to_string());
         let what = match row.change {
             KernelChange::FusedIn(side, evidence) => {
-                format!("fused in {}, by {}", analysis.side_name(side), evidence.label())
+                format!("fused in {}, by {}", analysis.names()[side], evidence.label())
             }
             KernelChange::Count => "different kernel count".to_owned(),
         };

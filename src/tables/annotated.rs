@@ -58,7 +58,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .table(
             (name, "one row per path of nested user annotations, in alphabetical order"),
             analysis,
-            |analysis| Box::new(analysis.annotated_rows().into_iter()),
+            |analysis| Box::new(analysis.annotated().iter().cloned()),
         )
 }
 

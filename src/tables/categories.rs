@@ -4,7 +4,7 @@ use super::table::{ColumnType, Columns, Table};
 use super::tallies::{self, Judged, counts_and_totals, delta_and_ratio, presence, runs};
 use crate::analysis::Analysis;
 use crate::analysis::account::Tally;
-use crate::analysis::kernels::CategoryRow;
+use crate::analysis::kernels::{CategoryRow, by_category};
 use crate::trace::Nanos;
 use std::sync::Arc;
 
@@ -45,7 +45,13 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .table(
             (name, "one row per kind of work and phase, sorted by the total time in both traces"),
             analysis,
-            |analysis| tallies::judged(analysis, analysis.by_category(), |row| &row.tally),
+            |analysis| {
+                tallies::judged(
+                    analysis,
+                    by_category(analysis.diff(), analysis.ledger(), analysis.categories()),
+                    |row| &row.tally,
+                )
+            },
         )
 }
 

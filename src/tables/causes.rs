@@ -4,7 +4,7 @@ use super::runs;
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::Analysis;
 use crate::analysis::causes::Cause;
-use crate::analysis::runs::{RunFigures, busy_cause_of_runs, idle_cause_of_runs};
+use crate::analysis::runs::RunFigures;
 use crate::side::Side;
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 /// before the window, or if the runs cannot be compared.
 fn times(analysis: &Analysis, cause: &Cause, side: Side) -> Option<Vec<f64>> {
     if cause.rows.is_empty() {
-        return idle_cause_of_runs(analysis, side, cause);
+        return analysis.run_times().of_idle_cause(side, cause);
     }
-    Some(busy_cause_of_runs(analysis, side, cause))
+    Some(analysis.run_times().of_busy_cause(side, cause))
 }

@@ -130,7 +130,7 @@ pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {
             let call = a.diff().merged().node(r.2).call(side);
             call.map(|call| a.tree(side).name(call)).into()
         })
-        .text("module", "the innermost module around the call", |a, r| a.module_of_node(r.2).into())
+        .text("module", "the innermost module around the call", |a, r| a.diff().module_of(r.2).into())
         .sides("arguments_*", TEXT, "shapes and types of the op's arguments", |a, r, side| {
             let call = a.diff().merged().node(r.2).call(side);
             let arguments = call.and_then(|call| a.tree(side).arguments(call));
@@ -172,6 +172,12 @@ pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {
 fn time(analysis: &Analysis, node: MergedId, side: Side) -> Option<Nanos> {
     let call = analysis.diff().merged().node(node).call(side)?;
     let tree = analysis.tree(side);
-    let is_measured = |call: &_| analysis.row_index(side, *call).is_some();
-    Some(tree.subtree(call).filter(is_measured).map(|call| analysis.time_of(side, call)).sum())
+    let is_measured =
+        |call: &_| analysis.ledger().row_index(analysis.diff(), side, *call).is_some();
+    Some(
+        tree.subtree(call)
+            .filter(is_measured)
+            .map(|call| analysis.ledger().time_of(analysis.diff(), side, call))
+            .sum(),
+    )
 }

@@ -5,7 +5,6 @@ use super::runs;
 use super::table::{Cell, ColumnType, Columns, Table};
 use crate::analysis::Analysis;
 use crate::analysis::efficiency::{Efficiency, EfficiencyRow};
-use crate::analysis::runs::run_figures;
 use crate::side::{PerSide, Side};
 use std::sync::Arc;
 
@@ -68,7 +67,7 @@ pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     let runs = runs::columns(&analysis, |a: &Analysis, r: &EfficiencyRow, side| {
-        Some(run_figures(a, side, &r.events[side]))
+        Some(a.run_times().figures(side, &r.events[side]))
     });
     identity().and(columns(|row: &EfficiencyRow| &row.efficiency)).and(savings()).and(runs).table(
         (

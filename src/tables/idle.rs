@@ -4,8 +4,8 @@
 use super::runs;
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::Analysis;
-use crate::analysis::runs::{RunFigures, idle_of_runs};
-use crate::analysis::wall::{IdleRow, node_name};
+use crate::analysis::runs::RunFigures;
+use crate::analysis::wall::{IdleRow, idle_owner_name, node_name};
 use crate::side::Side;
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             "owner",
             "innermost call on the launching thread during the gap; `(between calls)` if no call was open; for \
              `latency` and `queue`, the launch",
-            |analysis, r| analysis.idle_owner_name(r).into(),
+            |analysis, r| idle_owner_name(analysis.diff(), r).into(),
         )
         .sides("idle_*", TIME, "idle time attributed to the owner, over the whole window", |_, r, side| {
             r.time[side].into()
@@ -43,15 +43,15 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .whole(
             "step",
             "position of the step that contains the owner, from 0 (the baseline's step if there is one)",
-            |a, r| r.step.map(|step| a.displayed_step(step)).into(),
+            |a, r| r.step.map(|step| a.options().displayed_step(step)).into(),
         )
         .text("nn_module", "innermost `nn.Module` around the owner", |analysis, r| {
-            r.owner.map_or("", |owner| analysis.module_of_node(owner)).into()
+            r.owner.map_or("", |owner| analysis.diff().module_of(owner)).into()
         })
         .text(
             "lowest_common_ancestor_name",
             "the owner if both traces have it, otherwise the nearest enclosing call that both traces have",
-            |analysis, r| r.lowest_common.map(|id| node_name(analysis, id)).into(),
+            |analysis, r| r.lowest_common.map(|id| node_name(analysis.diff(), id)).into(),
         )
         .whole(
             "lowest_common_ancestor_id",
@@ -67,7 +67,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             },
         )
         .and(runs::columns(&analysis, |a: &Analysis, r, side| {
-            idle_of_runs(a, side, r).map(|times| RunFigures::of(&times))
+            a.run_times().of_idle(side, r).map(|times| RunFigures::of(&times))
         }))
         .table(
             (name, "one row per owner and kind of idle time, in the order of the merged tree; the idle times of all \

@@ -59,10 +59,12 @@ impl Event {
         };
         (self.side, tree.name(self.call), self.op.map(|op| (tree.name(op), arguments(op))))
             .hash(&mut hasher);
-        (analysis.lowest_common_name(self.row(analysis)), self.modules(analysis)).hash(&mut hasher);
+        (self.row(analysis).lowest_common_name(analysis.diff()), self.modules(analysis))
+            .hash(&mut hasher);
         let stream = self.stream(analysis).map(|stream| (stream.device, stream.number));
-        let phase = analysis.phases(self.side).phase(self.call).label();
-        (stream, phase, analysis.category_name(self.side, self.call)).hash(&mut hasher);
+        let phase = analysis.diff().phases(self.side).phase(self.call).label();
+        (stream, phase, analysis.categories().name(analysis.diff(), self.side, self.call))
+            .hash(&mut hasher);
         hasher.finish()
     }
 
@@ -138,13 +140,16 @@ fn begin(analysis: &Analysis, side: Side) -> Nanos {
 
 fn events(analysis: &Analysis, row: usize, begins: PerSide<Nanos>) -> Vec<Event> {
     let of_side = |side: Side| {
-        let shares = analysis.busy_shares(&analysis.rows()[row], side);
+        let shares = analysis.ledger().busy_shares(analysis.diff(), &analysis.rows()[row], side);
         let calls = analysis.rows()[row].events[side].iter();
         let tree = analysis.tree(side);
         calls.zip(shares).map(move |(&call, busy)| {
             let begun = tree.event(call).map(|event| tree.trace().start(event));
             let start = begun.unwrap_or_default() - begins[side];
-            let (op, time) = (analysis.op_of(side, call), analysis.time_of(side, call));
+            let (op, time) = (
+                analysis.diff().op_of(side, call),
+                analysis.ledger().time_of(analysis.diff(), side, call),
+            );
             Event { row, side, call, op, count: 1, time, busy, start }
         })
     };
@@ -197,7 +202,7 @@ fn places() -> Columns<Analysis, Event> {
             |_, e| e.busy.into(),
         )
         .text("lowest_common_ancestor_name", "name of the lowest common node of the event's row", |a, e| {
-            a.lowest_common_name(e.row(a)).into()
+            e.row(a).lowest_common_name(a.diff()).into()
         })
         .whole("lowest_common_ancestor_id", "id of the lowest common node of the event's row", |a, e| {
             e.row(a).lowest_common.map(|id| id.index()).into()
@@ -242,12 +247,18 @@ fn moments() -> Columns<Analysis, Event> {
         .whole(
             "step",
             "position of the step that launched the event, from 0; empty outside steps",
-            |a, e| a.steps(e.side).step(e.call).map(|step| a.displayed_step(step)).into(),
+            |a, e| {
+                a.diff()
+                    .steps(e.side)
+                    .step(e.call)
+                    .map(|step| a.options().displayed_step(step))
+                    .into()
+            },
         )
         .word("phase", "phase in which the event was launched", |a, e| {
-            a.phases(e.side).phase(e.call).label().into()
+            a.diff().phases(e.side).phase(e.call).label().into()
         })
         .word("category", "kind of work, see `categories.csv`", |a, e| {
-            a.category_name(e.side, e.call).into()
+            a.categories().name(a.diff(), e.side, e.call).into()
         })
 }

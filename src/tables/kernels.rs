@@ -6,7 +6,7 @@ use super::tallies::{self, Judged, counts_and_totals, delta_and_ratio, means, pr
 use crate::analysis::Analysis;
 use crate::analysis::account::Tally;
 use crate::analysis::efficiency::Efficiency;
-use crate::analysis::kernels::{KernelRow, PythonStack};
+use crate::analysis::kernels::{KernelRow, PythonStack, by_kernel, stacks};
 use crate::side::{PerSide, Side};
 use serde::Serialize;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             (ColumnType::Json, ""),
             "up to three (`--stacks N`) distinct Python stacks at launch, as a list of \
              `{\"count\", \"frames\"}`, outermost frame first; empty without stacks",
-            |a, r, side| stacks(&a.stacks(&r.group.row.tally.events)[side]),
+            |a, r, side| listed(&stacks(a.diff(), a.ledger(), a.stacks(), a.options().stacks, &r.group.row.tally.events)[side]),
         )
         .and(efficiency::columns(|row: &Row| &row.group.efficiency))
         .and(runs(&analysis))
@@ -50,10 +50,13 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 fn kernels(analysis: &Analysis) -> Vec<Kernel> {
     let kernel = |row: KernelRow| {
         let events = &row.tally.events;
-        let did = |side: Side| analysis.efficiency(side).of_events(&events[side]);
+        let did = |side: Side| analysis.efficiency()[side].of_events(&events[side]);
         Kernel { efficiency: PerSide::from_fn(did), row }
     };
-    analysis.by_kernel().into_iter().map(kernel).collect()
+    by_kernel(analysis.diff(), analysis.ledger(), analysis.categories())
+        .into_iter()
+        .map(kernel)
+        .collect()
 }
 
 fn identity() -> Columns<Analysis, Row> {
@@ -97,7 +100,7 @@ struct Stack<'s> {
     frames: &'s [String],
 }
 
-fn stacks(stacks: &[PythonStack]) -> Cell<'static> {
+fn listed(stacks: &[PythonStack]) -> Cell<'static> {
     if stacks.is_empty() {
         return Cell::Empty;
     }

@@ -2,7 +2,7 @@
 
 use super::table::{Column, ColumnType, Columns, Table};
 use crate::analysis::Analysis;
-use crate::analysis::layers::LayerOpRow;
+use crate::analysis::layers::{LayerOpRow, layer_op_rows};
 use crate::side::Presence;
 use std::sync::Arc;
 
@@ -10,7 +10,12 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     identity().and(figures()).table(
         (name, "one row per op of an average layer, for each stack and phase, in execution order"),
         analysis,
-        |analysis| Box::new(analysis.layer_op_rows(analysis.layer_pairs()).into_iter()),
+        |analysis| {
+            Box::new(
+                layer_op_rows(analysis.diff(), analysis.ledger(), analysis.layer_pairs())
+                    .into_iter(),
+            )
+        },
     )
 }
 

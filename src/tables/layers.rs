@@ -3,7 +3,7 @@
 use super::table::{Cell, ColumnType, Columns, Table};
 use super::{runs, verdicts};
 use crate::analysis::Analysis;
-use crate::analysis::layers::LayerRow;
+use crate::analysis::layers::{LayerRow, layer_rows};
 use crate::side::Presence;
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     identity().and(times()).and(judged).and(runs).table(
         (name, "one row per layer and phase, and rows for the work before, between and after the layers"),
         analysis,
-        |analysis| Box::new(analysis.layer_rows(analysis.layer_pairs()).into_iter()),
+        |analysis| Box::new(layer_rows(analysis.diff(), analysis.ledger(), analysis.layer_pairs(), &analysis.group_judge()).into_iter()),
     )
 }
 

@@ -4,7 +4,8 @@
 use super::table::{Cell, Column, ColumnType, Columns, Table};
 use crate::analysis::Analysis;
 use crate::analysis::memory::{
-    MemoryFigures, MemoryRow, MemorySource, MemorySpan, MemoryTimelineRow,
+    MemoryFigures, MemoryRow, MemorySource, MemorySpan, MemoryTimelineRow, memory_rows,
+    memory_timeline,
 };
 use crate::side::{PerSide, Presence, Side};
 use std::sync::Arc;
@@ -85,13 +86,13 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
                  the recording; sorted by descending bytes at the peak",
             ),
             analysis,
-            |analysis| Box::new(analysis.memory_rows().into_iter()),
+            |analysis| Box::new(memory_rows(analysis.diff()).into_iter()),
         )
 }
 
 pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
     let step = |a: &Analysis, r: &MemoryTimelineRow, side: Side| {
-        Some(a.displayed_step(r.step.as_ref()?[side]?))
+        Some(a.options().displayed_step(r.step.as_ref()?[side]?))
     };
     Columns::default()
         .text("device", "as in `memory.csv`", |_: &Analysis, r: &MemoryTimelineRow| {
@@ -154,7 +155,7 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .table(
             (name, "for each device, one row for the whole recording, then one row per matched step"),
             analysis,
-            |analysis| Box::new(analysis.memory_timeline().into_iter()),
+            |analysis| Box::new(memory_timeline(analysis.diff(), analysis.compared()).into_iter()),
         )
 }
 

@@ -3,7 +3,7 @@
 use super::memory::{BYTES, both};
 use super::table::{Cell, ColumnType, Columns, Table};
 use crate::analysis::Analysis;
-use crate::analysis::memory::{LiveRow, LiveSet, MemorySource};
+use crate::analysis::memory::{LiveRow, LiveSet, MemorySource, live_sets, live_sets_of_steps};
 use crate::side::Side;
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             "step",
             "`(whole recording)`, or the position of the step whose peak the row describes, from 0",
             |a, part| {
-                let step = part.set.step.map(|step| a.displayed_step(step.baseline));
+                let step = part.set.step.map(|step| a.options().displayed_step(step.baseline));
                 step.map_or("(whole recording)".to_owned(), |step| step.to_string()).into()
             },
         )
@@ -77,8 +77,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
                     of the whole recording, then for the peaks of each matched step; most live bytes first"),
             analysis,
             |analysis| {
-                let whole = analysis.live_sets().into_iter();
-                Box::new(whole.chain(analysis.live_sets_of_steps()).flat_map(|set| {
+                let whole = live_sets(analysis.diff()).into_iter();
+                Box::new(whole.chain(live_sets_of_steps(analysis.diff(), analysis.compared())).flat_map(|set| {
                     let set = Arc::new(set);
                     (0..set.rows.len()).map(move |at| Part { set: set.clone(), at })
                 }))

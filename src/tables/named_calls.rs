@@ -3,7 +3,7 @@
 
 use super::table::{ColumnType, Columns, RowsFn, Table};
 use crate::analysis::Analysis;
-use crate::analysis::named_calls::NamedCalls;
+use crate::analysis::named_calls::{self, NamedCalls, api_calls_by_name};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub(super) fn ops(name: &'static str, analysis: Arc<Analysis>) -> Table {
     op_columns().table(
         (name, "one row per op name, including ops without GPU work"),
         analysis,
-        |analysis| Box::new(analysis.ops_by_name().into_iter()),
+        |analysis| Box::new(analysis.ops_by_name().iter().cloned()),
     )
 }
 
@@ -21,8 +21,12 @@ pub(super) fn ops(name: &'static str, analysis: Arc<Analysis>) -> Table {
 #[doc(hidden)]
 pub fn ops_only_on(side: Side, analysis: &Arc<Analysis>) -> Table {
     let rows: RowsFn<Analysis, NamedCalls> = match side {
-        Side::Baseline => |analysis| Box::new(analysis.ops_only_on(Side::Baseline).into_iter()),
-        Side::Candidate => |analysis| Box::new(analysis.ops_only_on(Side::Candidate).into_iter()),
+        Side::Baseline => |analysis| {
+            Box::new(named_calls::ops_only_on(analysis.ops_by_name(), Side::Baseline).into_iter())
+        },
+        Side::Candidate => |analysis| {
+            Box::new(named_calls::ops_only_on(analysis.ops_by_name(), Side::Candidate).into_iter())
+        },
     };
     op_columns().table(
         ("ops", "one row per op name that only one side has"),
@@ -47,7 +51,7 @@ pub(super) fn api_calls(name: &'static str, analysis: Arc<Analysis>) -> Table {
     .table(
         (name, "one row per kind of call into the GPU runtime or driver; equivalent CUDA and HIP calls share a row"),
         analysis,
-        |analysis| Box::new(analysis.api_calls_by_name().into_iter()),
+        |analysis| Box::new(api_calls_by_name(analysis.diff()).into_iter()),
     )
 }
 
@@ -105,6 +109,6 @@ fn columns(name: &'static str, launched: &'static str) -> Columns<Analysis, Name
 }
 
 fn per_step(analysis: &Analysis, calls: u64, side: Side) -> Option<f64> {
-    let steps = analysis.steps(side).len();
+    let steps = analysis.diff().steps(side).len();
     (steps > 0).then(|| calls as f64 / steps as f64)
 }

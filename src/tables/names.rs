@@ -32,6 +32,6 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .column(distance.unit("ms"))
         .and(runs::columns(&analysis, |a, g: &RowGroup, side| runs::of_rows(a, &g.rows, side)))
         .table((name, "one row per name, largest baseline time first"), analysis, |analysis| {
-            Box::new(analysis.by_name().into_iter())
+            Box::new(analysis.by_name().iter().cloned())
         })
 }

@@ -2,7 +2,7 @@
 
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::Analysis;
-use crate::analysis::steps::{Overlap, OverlapRow};
+use crate::analysis::steps::{Overlap, OverlapRow, overlap_rows};
 use crate::side::Side;
 use crate::trace::Nanos;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     let step = |a: &Analysis, row: &OverlapRow, side: Side| {
-        Some(a.displayed_step(row.step.as_ref()?[side]?))
+        Some(a.options().displayed_step(row.step.as_ref()?[side]?))
     };
     Columns::default()
         .text(
@@ -49,7 +49,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .table(
             (name, "one row for all GPU work, then one row per matched step; no rows without GPU events"),
             analysis,
-            |analysis| Box::new(analysis.overlap_rows().into_iter()),
+            |analysis| Box::new(overlap_rows(analysis.diff(), analysis.ledger(), analysis.compared()).into_iter()),
         )
 }
 

@@ -3,7 +3,7 @@
 use super::table::{ColumnType, Columns, Table};
 use super::{figures, runs, verdicts};
 use crate::analysis::Analysis;
-use crate::analysis::steps::PhaseRow;
+use crate::analysis::steps::{PhaseRow, phase_rows};
 use std::sync::Arc;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
@@ -16,6 +16,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(verdicts::columns(|row| &row.judgement))
         .and(runs::columns(&analysis, |_, row, side| runs::of_judgement(&row.judgement, side)))
         .table((name, "one row per phase that occurs in either trace"), analysis, |analysis| {
-            Box::new(analysis.phase_rows().into_iter())
+            Box::new(
+                phase_rows(analysis.diff(), analysis.ledger(), &analysis.group_judge()).into_iter(),
+            )
         })
 }

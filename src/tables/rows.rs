@@ -18,7 +18,8 @@ struct Position {
 impl Position {
     fn new(analysis: &Analysis, at: usize) -> Position {
         let row = &analysis.rows()[at];
-        let efficiency = PerSide::from_fn(|side| analysis.row_efficiency(row, side));
+        let efficiency =
+            PerSide::from_fn(|side| analysis.efficiency()[side].of_events(&row.events[side]));
         Position { at, efficiency }
     }
 
@@ -46,10 +47,10 @@ fn identity() -> Rows {
             "name",
             "the lowest common op; `a | b` if the outermost op was renamed or the two names are aliases; the launch \
              API if no op encloses the launch; `(launch not in trace)`",
-            |a: &Analysis, r: &Position| a.row_name(r.row(a)).into(),
+            |a: &Analysis, r: &Position| r.row(a).name(a.diff()).into(),
         )
         .and(arguments::columns(|a: &Analysis, r: &Position, argument, side| {
-            a.argument_text(r.row(a), argument, side).into()
+            r.row(a).argument_text(a.diff(), argument, side).into()
         }))
 }
 
@@ -66,7 +67,7 @@ fn times() -> Rows {
             "kernel_names_*",
             (ColumnType::Names, ""),
             "names of the row's GPU events, sorted by start",
-            |a, r, side| Cell::Names(a.event_names(r.row(a), side)),
+            |a, r, side| Cell::Names(r.row(a).event_names(a.diff(), side)),
         )
         .sides(
             "busy_time_*",
@@ -103,23 +104,23 @@ fn places() -> Rows {
         .word(
             "category",
             "kind of work, see `categories.csv`; if the row has several kinds, the kind with the most time",
-            |a, r| row_category(a, r.row(a)).into(),
+            |a, r| row_category(a.diff(), a.ledger(), a.categories(), r.row(a)).into(),
         )
         .whole(
             "step",
             "position of the step that launched the row's events, from 0, as in `steps.csv` (the baseline's step if \
              there is one); empty outside of steps",
-            |a, r| a.step_of(r.row(a)).map(|step| a.displayed_step(step)).into(),
+            |a, r| r.row(a).step(a.diff()).map(|step| a.options().displayed_step(step)).into(),
         )
         .text(
             "nn_module",
             "innermost `nn.Module` around the op, with its instance number",
-            |a, r| a.module_of(r.row(a)).into(),
+            |a, r| r.row(a).module(a.diff()).into(),
         )
         .text(
             "lowest_common_ancestor_name",
             "the op itself if both traces have it, otherwise the nearest enclosing call that both traces have",
-            |a, r| a.lowest_common_name(r.row(a)).into(),
+            |a, r| r.row(a).lowest_common_name(a.diff()).into(),
         )
         .whole(
             "lowest_common_ancestor_id",

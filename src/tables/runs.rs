@@ -3,7 +3,7 @@
 
 use super::table::{ColumnType, Columns};
 use crate::analysis::Analysis;
-use crate::analysis::runs::{RunFigures, events_of_rows, has_runs, run_figures};
+use crate::analysis::runs::{RunFigures, events_of_rows, has_runs};
 use crate::analysis::verdict::Judgement;
 use crate::side::Side;
 
@@ -16,7 +16,7 @@ pub(super) fn columns<R: 'static>(
     analysis: &Analysis,
     figures: fn(&Analysis, &R, Side) -> Option<RunFigures>,
 ) -> Columns<Analysis, R> {
-    if !has_runs(analysis) {
+    if !has_runs(analysis.runs()) {
         return Columns::default();
     }
     Columns::default()
@@ -54,7 +54,7 @@ pub(super) fn of_judgement(judgement: &Judgement, side: Side) -> Option<RunFigur
 /// The number of runs on one side, and the median and the spread of the time that the given attribution rows take in
 /// each run. `rows` contains the indices of the rows.
 pub(super) fn of_rows(analysis: &Analysis, rows: &[usize], side: Side) -> Option<RunFigures> {
-    Some(run_figures(analysis, side, &events_of_rows(analysis, rows, side)))
+    Some(analysis.run_times().figures(side, &events_of_rows(analysis.ledger(), rows, side)))
 }
 
 /// Columns that list the time in each run, such as `104.000; 130.000`. Only tables that people read row by row have
@@ -65,7 +65,7 @@ pub(super) fn each<R: 'static>(
     doc: &'static str,
     times: fn(&Analysis, &R, Side) -> Option<Vec<f64>>,
 ) -> Columns<Analysis, R> {
-    if !has_runs(analysis) {
+    if !has_runs(analysis.runs()) {
         return Columns::default();
     }
     Columns::default().sides(

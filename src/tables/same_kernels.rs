@@ -5,7 +5,7 @@ use super::table::{ColumnType, Columns, Table};
 use super::tallies::{Judged, counts_and_totals, delta_and_ratio, means, presence, runs};
 use crate::analysis::Analysis;
 use crate::analysis::account::Tally;
-use crate::analysis::kernels::{SameKernelRow, SameKernels};
+use crate::analysis::kernels::{SameKernelRow, SameKernels, judge_tallies};
 use std::sync::Arc;
 
 /// Name of the last row, which adds up all other events. These are the events outside of matched ops, and the events
@@ -56,7 +56,12 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 
 fn rows(analysis: &Analysis) -> Vec<Row> {
     let same = analysis.same_kernels();
-    let judgements = analysis.judge_tallies(&same.tallies().collect::<Vec<_>>());
+    let judgements = judge_tallies(
+        analysis.diff(),
+        analysis.ledger(),
+        &analysis.group_judge(),
+        &same.tallies().collect::<Vec<_>>(),
+    );
     let SameKernels { rows, others } = same.clone();
     let mut all: Vec<Row> = rows
         .into_iter()

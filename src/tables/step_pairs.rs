@@ -4,7 +4,7 @@
 use super::figures;
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::Analysis;
-use crate::analysis::steps::{BatchClassRow, StepPairRow};
+use crate::analysis::steps::{BatchClassRow, StepPairRow, batch_class_rows, step_pair_rows};
 use std::sync::Arc;
 
 const TEXT: (ColumnType, &str) = (ColumnType::Text, "");
@@ -17,7 +17,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             WHOLE,
             "position of the step on each side, from 0; empty on a side without a counterpart",
             |a: &Analysis, r: &StepPairRow, side| {
-                r.steps[side].as_ref().map(|step| a.displayed_step(step.id)).into()
+                r.steps[side].as_ref().map(|step| a.options().displayed_step(step.id)).into()
             },
         )
         .sides("name_*", TEXT, "name of the step's annotation", |_, r, side| {
@@ -35,7 +35,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             |_, r| r.evidence.map(|evidence| evidence.label()).into(),
         )
         .table((name, "one row per step in either trace, with its counterpart"), analysis, |analysis| {
-            Box::new(analysis.step_pair_rows().into_iter())
+            Box::new(step_pair_rows(analysis.diff(), analysis.step_rows()).into_iter())
         })
 }
 
@@ -58,6 +58,6 @@ pub(super) fn classes(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .table(
             (name, "one row per batch class of an inference engine; no rows if batches are not annotated"),
             analysis,
-            |analysis| Box::new(analysis.batch_class_rows().into_iter()),
+            |analysis| Box::new(batch_class_rows(analysis.diff(), analysis.step_rows()).into_iter()),
         )
 }

@@ -21,7 +21,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             |a: &Analysis, r: &StepRow| place(a, r.place).into(),
         )
         .sides("step_*", WHOLE, "position of the step on each side, from 0", |a, r, side| {
-            r.steps[side].as_ref().map(|step| a.displayed_step(step.id)).into()
+            r.steps[side].as_ref().map(|step| a.options().displayed_step(step.id)).into()
         })
         .sides("name_*", TEXT, "name of the step's annotation", |_, r, side| {
             r.steps[side].as_ref().map(|step| step.name.as_str()).into()
@@ -58,13 +58,13 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
                  counterpart if one trace has more steps, otherwise with the step at the same position",
             ),
             analysis,
-            |analysis| Box::new(analysis.step_rows().into_iter()),
+            |analysis| Box::new(analysis.step_rows().iter().cloned()),
         )
 }
 
 fn place(analysis: &Analysis, place: StepPlace) -> String {
     match place {
-        StepPlace::Step(step) => analysis.displayed_step(step).to_string(),
+        StepPlace::Step(step) => analysis.options().displayed_step(step).to_string(),
         StepPlace::Outside => "(outside steps)".to_owned(),
         StepPlace::NotCaptured => crate::tree::UNLINKED.to_owned(),
     }
@@ -85,6 +85,7 @@ fn of_runs(
     side: Side,
     pick: fn(&StepTime) -> f64,
 ) -> Option<Vec<f64>> {
-    let steps = runs_of_step(analysis, side, row.steps[side].as_ref()?.id);
+    let steps =
+        runs_of_step(analysis.step_times(), analysis.runs(), side, row.steps[side].as_ref()?.id);
     (!steps.is_empty()).then(|| steps.iter().map(pick).collect())
 }

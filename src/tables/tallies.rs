@@ -4,6 +4,7 @@ use super::runs;
 use super::table::{ColumnType, Columns};
 use crate::analysis::Analysis;
 use crate::analysis::account::Tally;
+use crate::analysis::kernels::judge_tallies;
 use crate::analysis::verdict::Judgement;
 
 /// A group of attributed events, and the verdict on the time of these events.
@@ -32,7 +33,8 @@ where
     T: 'static,
 {
     let tallies: Vec<&Tally> = groups.iter().map(tally).collect();
-    let judgements = analysis.judge_tallies(&tallies);
+    let judgements =
+        judge_tallies(analysis.diff(), analysis.ledger(), &analysis.group_judge(), &tallies);
     let pairs = groups.into_iter().zip(judgements);
     Box::new(pairs.map(|(group, judgement)| Judged { group, judgement: Some(judgement) }))
 }

@@ -3,7 +3,7 @@
 use super::table::{ColumnType, Columns, Table};
 use super::{arguments, efficiency, runs};
 use crate::analysis::Analysis;
-use crate::analysis::account::RowGroup;
+use crate::analysis::account::{RowGroup, by_unique_args};
 use crate::analysis::efficiency::Efficiency;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -20,7 +20,7 @@ impl Group {
             let rows = group.rows.iter().map(|&at| &analysis.rows()[at]);
             rows.flat_map(move |row| &row.events[side])
         };
-        let did = |side: Side| analysis.efficiency(side).of_events(events(side));
+        let did = |side: Side| analysis.efficiency()[side].of_events(events(side));
         Group { efficiency: PerSide::from_fn(did), group }
     }
 }
@@ -31,7 +31,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             g.group.name.as_str().into()
         })
         .and(arguments::columns(|a: &Analysis, g: &Group, argument, side| {
-            a.argument_text(&a.rows()[g.group.rows[0]], argument, side).into()
+            a.rows()[g.group.rows[0]].argument_text(a.diff(), argument, side).into()
         }))
         .whole("row_count", "number of rows", |_, g| g.group.row_count().into())
         .and(times())
@@ -42,7 +42,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             (name, "one row per name and arguments on both sides, largest baseline time first"),
             analysis,
             |analysis| {
-                let groups = analysis.by_unique_args().into_iter();
+                let groups = by_unique_args(analysis.diff(), analysis.ledger()).into_iter();
                 Box::new(groups.map(|group| Group::new(analysis, group)))
             },
         )

@@ -65,7 +65,7 @@ fn identity() -> Columns<Analysis, Site> {
             |_, s, side| s.module[side].as_str().into(),
         )
         .sides("input_shape_*", (ColumnType::Text, ""), "`Input Dims` of the op", |a, s, side| {
-            a.argument_text(&a.rows()[s.first_row()], Argument::Shape, side).into()
+            a.rows()[s.first_row()].argument_text(a.diff(), Argument::Shape, side).into()
         })
         .whole("row_count", "number of rows", |_, s| s.rows.len().into())
 }
@@ -150,7 +150,7 @@ fn place() -> Columns<Analysis, Site> {
             s.first_row().into()
         })
         .text("lowest_common_ancestor_name", "lowest common node of the first row", |a, s| {
-            a.lowest_common_name(&a.rows()[s.first_row()]).into()
+            a.rows()[s.first_row()].lowest_common_name(a.diff()).into()
         })
         .sides(
             "spread_us_*",

@@ -93,7 +93,7 @@ fn rows(analysis: &Analysis) -> Vec<What> {
 
 fn no_effect(analysis: &Analysis, (side, reason): (Option<Side>, Reason)) -> What {
     let sentence = match side {
-        Some(side) => format!("{}: {reason}", analysis.side_name(side)),
+        Some(side) => format!("{}: {reason}", analysis.names()[side]),
         None => reason.to_string(),
     };
     What { what: "no_effect", change: None, sentence, effect: None, step: PerSide::default() }

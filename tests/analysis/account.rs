@@ -6,7 +6,8 @@ use crate::support::find::{rows, time};
 use crate::support::phenomena::{ALL, Phenomenon};
 use crate::support::trace_builder::{Op, TraceBuilder};
 use serde_json::json;
-use tracetree::analysis::account::RowKind;
+use tracetree::analysis::account::{RowKind, by_unique_args};
+use tracetree::analysis::kernels::stacks;
 use tracetree::analysis::{Analysis, AnalysisOptions};
 use tracetree::program::Measure;
 use tracetree::program::StepId;
@@ -26,7 +27,7 @@ fn row(analysis: &Analysis, name: &str) -> (RowKind, PerSide<f64>, String) {
     let found = rows(analysis, name);
     assert_eq!(found.len(), 1, "rows named {name}");
     let micros = found[0].time.map(Nanos::as_micros);
-    (found[0].kind, micros, analysis.lowest_common_name(found[0]).to_owned())
+    (found[0].kind, micros, found[0].lowest_common_name(analysis.diff()).to_owned())
 }
 
 fn is(
@@ -116,7 +117,8 @@ fn launches_without_an_op_are_rows_that_share_their_common_node() {
         assert_eq!(times.iter().map(|time| time.candidate).sum::<i64>(), 7_000);
         // The reduction kernels on the two sides match each other, because their names share a word; the pointwise
         // kernel has no counterpart.
-        let common: Vec<_> = found.iter().map(|row| analysis.lowest_common_name(row)).collect();
+        let common: Vec<_> =
+            found.iter().map(|row| row.lowest_common_name(analysis.diff())).collect();
         assert_eq!(common, ["torch/_inductor/codecache.py(1162): call", "cuLaunchKernel"]);
         assert!(found.iter().all(|row| row.kind == RowKind::Launch));
     });
@@ -152,7 +154,8 @@ fn kernels_that_overlap_are_busy_for_less_than_their_sum() {
         // The second kernel starts a little more than 4.7 µs after the first one, because the host needs this time to
         // launch it.
         assert!(row.busy.candidate > Nanos(50_000) && row.busy.candidate < Nanos(60_000));
-        let shares: Nanos = analysis.busy_shares(row, Side::Candidate).into_iter().sum();
+        let shares: Nanos =
+            analysis.ledger().busy_shares(analysis.diff(), row, Side::Candidate).into_iter().sum();
         assert_eq!(shares, row.busy.candidate);
     });
 }
@@ -160,7 +163,7 @@ fn kernels_that_overlap_are_busy_for_less_than_their_sum() {
 #[test]
 fn without_gpu_events_the_host_self_time_of_ops_is_attributed() {
     look("cpu_only", |analysis| {
-        assert_eq!(analysis.measure(), Measure::HostSelfTime);
+        assert_eq!(analysis.ledger().measure(), Measure::HostSelfTime);
         assert!(analysis.notes().get("HOST_TIME").is_some());
         assert_eq!(rows(analysis, "aten::addmm")[0].difference(), Nanos(30_000));
         assert_eq!(rows(analysis, "aten::linear")[0].difference(), Nanos::ZERO);
@@ -175,7 +178,7 @@ fn without_gpu_events_the_host_self_time_of_ops_is_attributed() {
 #[test]
 fn a_row_names_its_step_by_position_as_the_steps_table_does() {
     look("step_numbers", |analysis| {
-        let steps: Vec<_> = analysis.rows().iter().map(|row| analysis.step_of(row)).collect();
+        let steps: Vec<_> = analysis.rows().iter().map(|row| row.step(analysis.diff())).collect();
         assert_eq!(steps, [0, 0, 1, 1].map(|at| Some(StepId(at))));
     });
 }
@@ -184,8 +187,9 @@ fn a_row_names_its_step_by_position_as_the_steps_table_does() {
 fn a_row_names_its_module_and_its_arguments() {
     look("module_numbers", |analysis| {
         let row = rows(analysis, "aten::addmm")[2];
-        assert_eq!(analysis.module_of(row), "Linear_1");
-        let shapes = Side::BOTH.map(|side| analysis.argument_text(row, Argument::Shape, side));
+        assert_eq!(row.module(analysis.diff()), "Linear_1");
+        let shapes =
+            Side::BOTH.map(|side| row.argument_text(analysis.diff(), Argument::Shape, side));
         assert_eq!(shapes, ["[[32, 128], [128, 64]]"; 2]);
     });
 }
@@ -203,7 +207,7 @@ fn names_are_summed_and_ordered_by_baseline_time() {
             ("aten::sum".to_owned(), 2, PerSide::new(8_000, 12_000)),
         ];
         assert_eq!(groups, expected);
-        assert_eq!(analysis.by_unique_args().len(), 2);
+        assert_eq!(by_unique_args(analysis.diff(), analysis.ledger()).len(), 2);
     });
 }
 
@@ -272,7 +276,13 @@ fn the_stack_of_a_kernel_comes_from_frames_or_from_the_stack_an_op_recorded() {
             let tree = analysis.tree(Side::Baseline);
             let kernels: Vec<CallId> =
                 tree.calls().filter(|&call| tree.kind(call) == CallKind::Gpu).collect();
-            let found = analysis.stacks(&PerSide::new(kernels, Vec::new()));
+            let found = stacks(
+                analysis.diff(),
+                analysis.ledger(),
+                analysis.stacks(),
+                analysis.options().stacks,
+                &PerSide::new(kernels, Vec::new()),
+            );
             let found: Vec<(u64, String)> = found
                 .baseline
                 .iter()

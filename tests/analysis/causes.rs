@@ -118,7 +118,7 @@ fn a_selected_step_equals_the_same_step_in_the_whole_trace() {
     compare_with(PerSide::new(one, trace()), AnalysisOptions::default(), |analysis| {
         let causes = analysis.causes();
         assert!(causes.is_exact(analysis.wall()), "the causes do not add up");
-        assert_eq!(analysis.wall().paired_steps(), Some(1));
+        assert_eq!(analysis.compared().count(), Some(1));
         assert_eq!(analysis.wall().totals(Side::Candidate).steps, 1);
         // Final gaps are ignored: in the complete trace, the last gap in the first step ends when the work after that
         // step begins.

@@ -12,6 +12,7 @@ use tracetree::analysis::Analysis;
 use tracetree::analysis::efficiency::{
     Bound, Demand, Efficiency, Models, Peaks, TraceEfficiency, WorkChange, clause, work_change,
 };
+use tracetree::analysis::kernels::by_kernel;
 use tracetree::program::{Captures, Lengths};
 use tracetree::tree::TreeOptions;
 use tracetree::{CallTree, PerSide, Side, Trace};
@@ -283,14 +284,15 @@ fn the_figures_of_an_op_are_divided_among_its_kernels_by_time() {
         });
     });
     compare_texts(&PerSide::new(json.clone(), json), |analysis: &Analysis| {
-        let kernels = analysis.by_kernel();
+        let kernels = by_kernel(analysis.diff(), analysis.ledger(), analysis.categories());
         let of = |name: &str| {
             let row = kernels.iter().find(|row| row.kernel == name).expect("the kernel");
-            analysis.efficiency(Side::Baseline).of_events(&row.tally.events.baseline)
+            analysis.efficiency()[Side::Baseline].of_events(&row.tally.events.baseline)
         };
         let (main, reduce) = (of("main"), of("reduce"));
         assert!(close(main.flops, 3.0 * reduce.flops));
-        let row = analysis.row_efficiency(&analysis.rows()[0], Side::Baseline);
+        let row = analysis.efficiency()[Side::Baseline]
+            .of_events(&analysis.rows()[0].events[Side::Baseline]);
         assert!(close(main.flops + reduce.flops, row.flops));
         let rate = |efficiency: Efficiency| efficiency.tflops_per_s().expect("a rate");
         assert!(close(rate(main), rate(reduce)) && close(rate(main), rate(row)));

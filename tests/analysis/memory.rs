@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use tracetree::analysis::Analysis;
 use tracetree::analysis::changes::ChangeKind;
-use tracetree::analysis::memory::{MemoryPlace, MemoryRow, MemorySource, MemoryUsage};
+use tracetree::analysis::memory::{
+    MemoryPlace, MemoryRow, MemorySource, MemoryUsage, memory_rows, memory_timeline,
+};
 use tracetree::trace::Trace;
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Side};
@@ -149,11 +151,12 @@ fn a_recount_from_the_raw_json_finds_the_same_bytes() {
         let name = path.display();
         let counted = counted(&path);
         compare_files(PerSide::new(&path, &path), |analysis| {
-            let rows = analysis.memory_rows();
+            let rows = memory_rows(analysis.diff());
             for side in Side::BOTH {
-                assert_eq!(analysis.memory(side).devices().count(), counted.len(), "{name}");
+                assert_eq!(analysis.diff().memory(side).devices().count(), counted.len(), "{name}");
                 for (&device, counted) in &counted {
-                    let usage = analysis.memory(side).device(place(device)).expect("the device");
+                    let usage =
+                        analysis.diff().memory(side).device(place(device)).expect("the device");
                     let sum = |of: fn(&tracetree::analysis::memory::MemoryFigures) -> i64,
                                wanted: fn(&MemorySource) -> bool| {
                         let rows = rows.iter().filter(|row| row.place == place(device));
@@ -225,13 +228,13 @@ fn temporary_bytes_separate_workspaces_from_results() {
         let side = |vendor: &str| real(&format!("mi300_h100/{model}.{vendor}.json.gz"));
         let Some((one, two)) = side("mi300").zip(side("h100")) else { return };
         compare_files(PerSide::new(one, two), |analysis| {
-            let rows = analysis.memory_rows();
+            let rows = memory_rows(analysis.diff());
             for (side, expected) in [(Side::Baseline, mi300), (Side::Candidate, h100)] {
                 let figures = || {
                     let rows = rows.iter().filter(|row| row.place == gpu);
                     rows.filter_map(|row| row.figures[side])
                 };
-                let usage = analysis.memory(side).device(gpu).expect("a GPU");
+                let usage = analysis.diff().memory(side).device(gpu).expect("a GPU");
                 let allocated = figures().map(|f| f.allocated).sum();
                 let temporary = figures().filter_map(|f| f.temporary).sum();
                 let count = figures().map(|f| f.allocations).sum();
@@ -264,7 +267,7 @@ fn allocations_of_eager_recordings_are_inside_ops() {
 fn exchanged_sides_exchange_the_figures() {
     let paths = PerSide::new(recorded("base"), recorded("checkpoint"));
     let rows = |paths: PerSide<PathBuf>| {
-        compare_files(paths, |analysis: &Analysis| analysis.memory_rows())
+        compare_files(paths, |analysis: &Analysis| memory_rows(analysis.diff()))
     };
     let key = |row: &MemoryRow, swaps: bool| {
         let figures = if swaps { row.figures.swap() } else { row.figures };
@@ -281,7 +284,7 @@ fn exchanged_sides_exchange_the_figures() {
 fn checkpointing_lowers_the_peak_and_a_larger_batch_raises_it() {
     let peaks = |name: &str| {
         compare_files(PerSide::new(recorded("base"), recorded(name)), |analysis| {
-            let timeline = analysis.memory_timeline();
+            let timeline = memory_timeline(analysis.diff(), analysis.compared());
             let whole =
                 timeline.iter().find(|row| row.step.is_none()).expect("the whole recording");
             assert_eq!(whole.place, MemoryPlace::Gpu(Some(0)));
@@ -297,8 +300,10 @@ fn checkpointing_lowers_the_peak_and_a_larger_batch_raises_it() {
 #[test]
 fn a_step_of_a_training_repeats_to_the_byte() {
     compare_files(PerSide::new(recorded("base"), recorded("again")), |analysis| {
-        let steps: Vec<_> =
-            analysis.memory_timeline().into_iter().filter(|row| row.step.is_some()).collect();
+        let steps: Vec<_> = memory_timeline(analysis.diff(), analysis.compared())
+            .into_iter()
+            .filter(|row| row.step.is_some())
+            .collect();
         let of_gpu = steps.iter().filter(|row| row.place == MemoryPlace::Gpu(Some(0)));
         for row in of_gpu {
             let span = row.spans.baseline.as_ref().expect("a step");
@@ -361,7 +366,7 @@ fn rows(events: &[(u32, Value)]) -> Vec<Figures> {
             assert_eq!(row.figures.baseline, row.figures.candidate);
             (row.source.name().to_owned(), f.allocated, f.temporary, f.at_peak, f.at_end)
         };
-        analysis.memory_rows().into_iter().map(row).collect()
+        memory_rows(analysis.diff()).into_iter().map(row).collect()
     })
 }
 
@@ -523,7 +528,7 @@ fn a_block_that_is_replaced_by_a_larger_one_is_not_a_leak() {
     }
     let texts = PerSide::new(training(0), made(&events));
     compare_texts(&texts, |analysis| {
-        let gpu = analysis.memory(Side::Candidate).device(GPU).expect("events");
+        let gpu = analysis.diff().memory(Side::Candidate).device(GPU).expect("events");
         assert_eq!((gpu.gaps(), gpu.allocated().last()), (0, Some(&800)));
         assert!(analysis.changes().list().iter().all(|change| change.kind != ChangeKind::Leak));
     });

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use tracetree::analysis::Analysis;
 use tracetree::analysis::changes::ChangeKind;
-use tracetree::analysis::memory::{LiveSet, MemoryPlace, MemorySource};
+use tracetree::analysis::memory::{
+    LiveSet, MemoryPlace, MemorySource, live_sets, live_sets_of_steps, memory_timeline,
+};
 use tracetree::{PerSide, Side};
 
 const GPU: MemoryPlace = MemoryPlace::Gpu(Some(0));
@@ -49,16 +51,18 @@ fn the_parts_of_a_live_set_add_up_to_what_is_allocated_then() {
     for paths in pairs {
         let name = paths.candidate.display().to_string();
         compare_files(paths, |analysis| {
-            let sets = analysis.live_sets();
+            let sets = live_sets(analysis.diff());
             assert!(sets.iter().any(|set| set.place == GPU), "{name}");
             for set in &sets {
                 for side in Side::BOTH {
                     assert_eq!(sum(set, side), set.bytes[side], "{name}");
                 }
-                let usage = analysis.memory(set.peak_of).device(set.place).expect("a device");
+                let usage =
+                    analysis.diff().memory(set.peak_of).device(set.place).expect("a device");
                 assert_eq!(set.bytes[set.peak_of], Some(usage.peak()), "{name}");
                 let other = set.peak_of.other();
-                let most = analysis.memory(other).device(set.place).map(|usage| usage.peak());
+                let most =
+                    analysis.diff().memory(other).device(set.place).map(|usage| usage.peak());
                 assert!(set.bytes[other] <= most, "{name}");
             }
         });
@@ -68,7 +72,7 @@ fn the_parts_of_a_live_set_add_up_to_what_is_allocated_then() {
 #[test]
 fn at_the_matched_call_checkpointing_keeps_no_activations() {
     compare_files(pair("base", "checkpoint"), |analysis| {
-        let sets = analysis.live_sets();
+        let sets = live_sets(analysis.diff());
         let of_baseline = |set: &&LiveSet| set.place == GPU && set.peak_of == Side::Baseline;
         let set = sets.iter().find(of_baseline).expect("the peak of the baseline");
         assert_eq!(set.call, "aten::_log_softmax_backward_data");
@@ -81,8 +85,8 @@ fn at_the_matched_call_checkpointing_keeps_no_activations() {
 #[test]
 fn each_matched_step_has_the_live_set_of_its_peak() {
     compare_files(pair("base", "leak"), |analysis| {
-        let timeline = analysis.memory_timeline();
-        let sets: Vec<LiveSet> = analysis.live_sets_of_steps().collect();
+        let timeline = memory_timeline(analysis.diff(), analysis.compared());
+        let sets: Vec<LiveSet> = live_sets_of_steps(analysis.diff(), analysis.compared()).collect();
         let of_gpu: Vec<&LiveSet> = sets.iter().filter(|set| set.place == GPU).collect();
         assert_eq!(of_gpu.len(), 6, "three steps with two peaks each");
         let mut peaks = Vec::new();
@@ -108,7 +112,7 @@ fn each_matched_step_has_the_live_set_of_its_peak() {
 
 #[test]
 fn exchanged_sides_exchange_the_live_sets() {
-    let sets = |paths| compare_files(paths, |analysis: &Analysis| analysis.live_sets());
+    let sets = |paths| compare_files(paths, |analysis: &Analysis| live_sets(analysis.diff()));
     let key = |set: &LiveSet, swaps: bool| {
         let (peak_of, bytes) =
             if swaps { (set.peak_of.other(), set.bytes.swap()) } else { (set.peak_of, set.bytes) };
@@ -155,7 +159,7 @@ fn churn_is_not_called_need() {
     };
     compare_files(PerSide::new(one, two), |analysis| {
         assert_eq!(told(analysis), []);
-        let usage = |side| analysis.memory(side).device(GPU).expect("a GPU");
+        let usage = |side| analysis.diff().memory(side).device(GPU).expect("a GPU");
         let churn = PerSide::from_fn(|side| {
             usage(side).blocks().iter().map(|block| block.bytes).sum::<i64>()
         });
@@ -176,7 +180,7 @@ fn peaks_at_different_calls_are_compared_at_the_matched_call() {
     let side = |vendor: &str| real(&format!("mi300_h100/vit.{vendor}.json.gz"));
     let Some((one, two)) = side("mi300").zip(side("h100")) else { return };
     compare_files(PerSide::new(one, two), |analysis| {
-        let sets = analysis.live_sets();
+        let sets = live_sets(analysis.diff());
         let of_gpu: Vec<&LiveSet> = sets.iter().filter(|set| set.place == GPU).collect();
         let shown: Vec<_> = of_gpu.iter().map(|set| (set.call.as_str(), set.bytes)).collect();
         let expected = [

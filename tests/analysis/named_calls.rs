@@ -6,7 +6,7 @@ use crate::support::traces::{example, example_pairs, real, real_pairs};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
-use tracetree::analysis::named_calls::NamedCalls;
+use tracetree::analysis::named_calls::{NamedCalls, api_calls_by_name, ops_only_on};
 use tracetree::trace::Nanos;
 use tracetree::{Comparison, ComparisonOptions, PerSide, Side};
 
@@ -51,7 +51,7 @@ fn every_op_of_a_trace_is_counted() {
 #[test]
 fn api_calls_of_both_vendors_share_a_row() {
     let pair = PerSide::new(example("resnet.rocm.json.gz"), example("resnet.cuda.json.gz"));
-    let all = compared(&pair).analysis().api_calls_by_name();
+    let all = api_calls_by_name(compared(&pair).diff());
     let launches: PerSide<u64> = PerSide::from_fn(|side| {
         let counts = recount(&pair[side], "cuda_runtime");
         counts
@@ -76,7 +76,7 @@ fn times_of_names_add_up_to_those_of_the_trace() {
             let events = tree.calls().filter(|&call| tree.event(call).is_some());
             let below_ops = events.filter(|&call| {
                 tree.kind(call) == tracetree::tree::CallKind::Gpu
-                    && analysis.op_of(side, call).is_some()
+                    && analysis.diff().op_of(side, call).is_some()
             });
             assert_eq!(
                 gpu,
@@ -92,8 +92,8 @@ fn times_of_names_add_up_to_those_of_the_trace() {
 fn exchanged_sides_exchange_the_figures() {
     let pair = PerSide::new(example("resnet.rocm.json.gz"), example("resnet.cuda.json.gz"));
     let mirrored = compared(&PerSide::new(pair.candidate.clone(), pair.baseline.clone()));
-    let mut one = compared(&pair).analysis().ops_by_name();
-    let mut two = mirrored.analysis().ops_by_name();
+    let mut one = compared(&pair).analysis().ops_by_name().clone();
+    let mut two = mirrored.analysis().ops_by_name().clone();
     one.sort_by(|a, b| a.name.cmp(&b.name));
     two.sort_by(|a, b| a.name.cmp(&b.name));
     let swapped = |calls: &NamedCalls| {
@@ -115,7 +115,7 @@ fn ops_of_one_side_are_listed_alone() {
         let theirs = recount(&pair[side.other()], "cpu_op");
         let is_only = |name: &&String| name.starts_with("aten::") && !theirs.contains_key(*name);
         let mut expected: Vec<&String> = ours.keys().filter(is_only).collect();
-        let ops = analysis.ops_only_on(side);
+        let ops = ops_only_on(analysis.ops_by_name(), side);
         let mut found: Vec<&String> =
             ops.iter().map(|op| &op.name).filter(|name| name.starts_with("aten::")).collect();
         expected.sort();
@@ -142,7 +142,7 @@ fn api_calls_without_a_correlation_are_counted() {
     ];
     let text = json!({ "traceEvents": events }).to_string();
     compare_texts(&PerSide::new(text.clone(), text), |analysis| {
-        let all = analysis.api_calls_by_name();
+        let all = api_calls_by_name(analysis.diff());
         let of = |name| {
             let calls = all.iter().find(|calls| calls.name == name).expect("a row");
             assert_eq!(calls.calls.baseline, calls.calls.candidate);
@@ -158,6 +158,6 @@ fn ops_that_only_one_of_two_real_traces_has_are_all_listed() {
     let side = |name: &str| real(&format!("training/{name}.json.gz"));
     let Some((one, two)) = side("eager.a100").zip(side("compiled_graphs.v100")) else { return };
     let comparison = compared(&PerSide::new(one, two));
-    let only = Side::BOTH.map(|side| comparison.analysis().ops_only_on(side).len());
+    let only = Side::BOTH.map(|side| ops_only_on(comparison.analysis().ops_by_name(), side).len());
     assert_eq!(only, [72, 3]);
 }

@@ -7,7 +7,7 @@ use crate::support::traces::{example, real};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use tracetree::analysis::Analysis;
-use tracetree::analysis::steps::Overlap;
+use tracetree::analysis::steps::{Overlap, overlap_rows};
 use tracetree::trace::{Category, Nanos};
 use tracetree::tree::CallKind;
 use tracetree::{PerSide, Side};
@@ -28,7 +28,7 @@ fn a_recount_of_every_moment_finds_the_same_concurrency() {
     for path in files() {
         let name = path.display().to_string();
         compare_files(PerSide::new(path.clone(), path), |analysis| {
-            let whole = &analysis.overlap_rows()[0];
+            let whole = &overlap_rows(analysis.diff(), analysis.ledger(), analysis.compared())[0];
             assert!(whole.step.is_none());
             assert_eq!(whole.figures.baseline, whole.figures.candidate);
             assert_eq!(whole.figures.baseline, Some(recount(analysis)), "{name}");
@@ -96,7 +96,7 @@ fn a_collective_on_another_stream_overlaps_with_computation() {
             .json()
     };
     compare_texts(&PerSide::new(text(7), text(20)), |analysis| {
-        let rows = analysis.overlap_rows();
+        let rows = overlap_rows(analysis.diff(), analysis.ledger(), analysis.compared());
         assert_eq!(rows.len(), 2);
         let step = rows[1].figures.map(|figures| figures.expect("a step"));
         assert_eq!((step.baseline.streams, step.candidate.streams), (1, 2));

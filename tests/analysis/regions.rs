@@ -15,11 +15,11 @@ use tracetree::{PerSide, Side};
 
 fn rows(text: String) -> BTreeMap<String, AnnotatedFigures> {
     compare_texts(&PerSide::new(text.clone(), text), |analysis| {
-        let row = |row: AnnotatedRow| {
+        let row = |row: &AnnotatedRow| {
             assert_eq!(row.figures.baseline, row.figures.candidate);
             (row.path.join(" / "), row.figures.baseline.expect("figures"))
         };
-        analysis.annotated_rows().into_iter().map(row).collect()
+        analysis.annotated().iter().map(row).collect()
     })
 }
 
@@ -167,7 +167,7 @@ fn a_search_through_all_annotations_finds_the_same_work() {
                     (false, false) => outside += 1,
                 }
             }
-            let rows = analysis.annotated_rows();
+            let rows = analysis.annotated();
             let sum = |of: fn(&AnnotatedFigures) -> u64, is_it: fn(&AnnotatedRow) -> bool| -> u64 {
                 let rows = rows.iter().filter(|row| is_it(row));
                 rows.filter_map(|row| row.figures.baseline.as_ref().map(of)).sum()
@@ -179,7 +179,7 @@ fn a_search_through_all_annotations_finds_the_same_work() {
             let time = rows.iter().filter(|row| row.path.len() <= 1);
             let time = time.filter_map(|row| row.figures.baseline.map(|f| f.gpu_time));
             assert_eq!(time.sum::<Nanos>(), all, "{name}");
-            for row in &rows {
+            for row in rows {
                 let f = row.figures.baseline.expect("figures");
                 assert!(f.gpu_busy <= f.gpu_time && f.host_self <= f.wall, "{name} {:?}", row.path);
                 let is_part = f.gpu_idle.is_none_or(|idle| Nanos::ZERO <= idle && idle <= f.wall);
@@ -201,7 +201,7 @@ fn regions_are_matched_by_name_and_nesting() {
             .json()
     };
     compare_texts(&PerSide::new(text("old"), text("new")), |analysis: &Analysis| {
-        let rows = analysis.annotated_rows();
+        let rows = analysis.annotated();
         let told: Vec<_> = rows
             .iter()
             .map(|row| (row.path.join(" / "), row.figures.map(|figures| figures.is_some())))
@@ -224,7 +224,7 @@ fn the_backward_pass_is_inferred_to_belong_to_the_region_of_the_main_thread() {
     // collective.
     let Some(path) = real("training/eager.a100.json.gz") else { return };
     compare_files(PerSide::new(&path, &path), |analysis| {
-        let rows = analysis.annotated_rows();
+        let rows = analysis.annotated();
         let of = |path: &[&str]| {
             let row = rows.iter().find(|row| row.path == path).expect("a row");
             let figures = row.figures.baseline.expect("figures");
@@ -241,7 +241,7 @@ fn the_backward_pass_is_inferred_to_belong_to_the_region_of_the_main_thread() {
     let Some(path) = real("training/resnet50_ddp.a100.json.gz") else { return };
     compare_files(PerSide::new(&path, &path), |analysis| {
         let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-        for row in analysis.annotated_rows() {
+        for row in analysis.annotated() {
             let figures = row.figures.baseline.expect("figures");
             if let Some(name) = row.path.last().filter(|name| name.starts_with("## ")) {
                 let own = found.entry(name.clone()).or_default();
@@ -274,7 +274,7 @@ fn keys_of_compiled_graphs_do_not_separate_regions() {
         "fvcpdjt7fpy65y53bzhu7umzbrdxec2rio6rm7avetcryhrync25",
     );
     compare_texts(&keys.map(text), |analysis| {
-        let rows = analysis.annotated_rows();
+        let rows = analysis.annotated();
         let both = rows.iter().map(|row| row.figures.map(|figures| figures.is_some()));
         assert_eq!(both.collect::<Vec<_>>(), [PerSide::new(true, true)]);
     });

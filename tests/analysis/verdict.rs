@@ -247,7 +247,7 @@ fn check(paths: &PerSide<std::path::PathBuf>) {
         for side in Side::BOTH {
             let sum: Nanos = found.sites.iter().map(|site| site.time[side]).sum();
             let all = analysis.account().totals[side].time;
-            let alone = match analysis.wall().paired_steps() {
+            let alone = match analysis.compared().count() {
                 None => Nanos::ZERO,
                 Some(_) => in_steps_without_a_partner(analysis, side),
             };

@@ -6,7 +6,8 @@ use crate::support::traces;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tracetree::analysis::Analysis;
-use tracetree::analysis::wall::{IdleKind, Part, WallBasis};
+use tracetree::analysis::steps::WallBasis;
+use tracetree::analysis::wall::{IdleKind, Part, idle_owner_name};
 use tracetree::{PerSide, Side};
 use tracetree_gate::Recorder;
 
@@ -59,7 +60,7 @@ fn idle(analysis: &Analysis) -> BTreeMap<(&'static str, String), i64> {
         let time = row.time.baseline.0;
         if time != 0 {
             *sums
-                .entry((row.kind.label(), analysis.idle_owner_name(row).into_owned()))
+                .entry((row.kind.label(), idle_owner_name(analysis.diff(), row).into_owned()))
                 .or_default() += time;
         }
     }
@@ -198,7 +199,7 @@ fn work_launched_before_the_window_is_listed_separately() {
 fn a_trace_without_host_calls_has_busy_and_unknown_time() {
     let events = Events::default().kernel(1, (0.0, 10.0)).kernel(2, (15.0, 20.0));
     alone(events, |analysis| {
-        assert_eq!(analysis.wall().basis(), WallBasis::Events);
+        assert_eq!(analysis.compared().basis(), WallBasis::Events);
         let totals = analysis.wall().totals(Side::Baseline);
         assert_eq!((totals.wall.0, totals.busy.0, totals.before.0), (20_000, 15_000, 0));
         assert_eq!(idle(analysis), owners(&[("unknown", "(launch not in trace)", 5_000)]));
@@ -257,7 +258,7 @@ fn if_one_side_has_no_steps_the_whole_traces_are_compared() {
     let texts =
         PerSide::new(events(Events::default().step(0, (0.0, 50.0))), events(Events::default()));
     compare_texts(&texts, |analysis| {
-        assert_eq!(analysis.wall().basis(), WallBasis::Events);
+        assert_eq!(analysis.compared().basis(), WallBasis::Events);
         for side in Side::BOTH {
             assert_eq!(analysis.wall().totals(side).wall.0, 20_000);
         }

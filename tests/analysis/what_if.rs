@@ -6,7 +6,7 @@ use crate::support::enter_root;
 use tracetree::PerSide;
 use tracetree::analysis::Analysis;
 use tracetree::analysis::changes::ChangeKind;
-use tracetree::analysis::replay::{Effect, Limit, Reason, Recorded, Replays, Scenario};
+use tracetree::analysis::replay::{Effect, Limit, Reason, Recorded, Scenario};
 use tracetree::program::Program;
 use tracetree::trace::{Nanos, ReadOptions};
 use tracetree::tree::CallTree;
@@ -450,9 +450,11 @@ fn a_host_that_takes_no_time_predicts_the_captured_graph() {
 fn the_baseline_with_the_durations_of_the_candidate_takes_as_long_as_the_candidate() {
     for candidate in ["resnet_eager_again", "resnet_benchmark", "resnet_tf32_off"] {
         compare_h100("resnet_eager", candidate, |analysis| {
-            let check = Replays::required(analysis)
-                .expect("graphs")
-                .transferred(analysis, analysis.changes());
+            let check = analysis.replays().expect("graphs").transferred(
+                analysis.diff(),
+                analysis.ledger(),
+                analysis.changes(),
+            );
             let error = (check.replayed - check.recorded).abs();
             assert!(error.0 * 200 <= check.recorded.0, "{candidate}: {error} µs");
         });

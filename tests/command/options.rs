@@ -158,7 +158,7 @@ fn side_names(files: [&str; 2], devices: [&str; 2], given: [&str; 2]) -> [String
     let diff = TraceDiff::new(CallTree::build(trace(0)), CallTree::build(trace(1)));
     let options = AnalysisOptions::default().names(given[0], given[1]);
     let analysis = Analysis::with_options(diff, options);
-    Side::BOTH.map(|side| analysis.side_name(side).to_owned())
+    Side::BOTH.map(|side| analysis.names()[side].to_owned())
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn time_of_both_sides_is_in_one_row() {
     let paths = PerSide::new(example("tfm_eager"), example("tfm_compiled"));
     compare_files(paths.as_ref(), |analysis| {
         for row in analysis.rows() {
-            let name = analysis.row_name(row);
+            let name = row.name(analysis.diff());
             if name.contains("(replaced calls)") {
                 assert!(row.time.baseline.0 > 0 && row.time.candidate.0 > 0, "{name}");
             }

@@ -236,7 +236,7 @@ fn time_of_both_sides_of_a_region_is_in_one_row() {
         compare(eager, compiled, |analysis| {
             assert_eq!(analysis.diff().regions().len(), regions, "{compiled}");
             for row in analysis.rows() {
-                let name = analysis.row_name(row);
+                let name = row.name(analysis.diff());
                 if name.contains("(replaced calls)") {
                     let times = (row.time.baseline.0, row.time.candidate.0);
                     assert!(times.0 > 0 && times.1 > 0, "{compiled}: {name}");

@@ -63,7 +63,7 @@ fn recorders_of_different_years_show_no_differences() {
         compare_files(phenomenon.files(), |analysis| {
             assert_eq!(analysis.diff().differences(), vec![], "{name}");
             let owners = PerSide::from_fn(|side| {
-                analysis.rows().iter().map(|row| analysis.event_names(row, side)).collect()
+                analysis.rows().iter().map(|row| row.event_names(analysis.diff(), side)).collect()
             });
             let expected: Vec<Vec<&str>> = vec![vec!["relu_kernel"], vec!["reduce_kernel"]];
             assert_eq!(owners, PerSide::new(expected.clone(), expected), "{name}");

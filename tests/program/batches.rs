@@ -5,7 +5,7 @@ use crate::support::trace_builder::TraceBuilder;
 use crate::support::traces::example;
 use std::collections::BTreeMap;
 use tracetree::analysis::Analysis;
-use tracetree::analysis::steps::StepEvidence;
+use tracetree::analysis::steps::{StepEvidence, batch_class_rows, step_pair_rows};
 use tracetree::program::{BatchClass, StepId};
 use tracetree::{PerSide, Side};
 
@@ -16,7 +16,7 @@ fn serving(name: &str, look: impl FnOnce(&Analysis)) {
 
 /// For each step in a trace, its batch class, its number of requests and its number of tokens.
 fn batches(analysis: &Analysis, side: Side) -> Vec<(Option<BatchClass>, Option<u64>, Option<u64>)> {
-    let spans = analysis.steps(side).spans().iter();
+    let spans = analysis.diff().steps(side).spans().iter();
     spans.map(|span| (BatchClass::of(span), span.requests, span.tokens)).collect()
 }
 
@@ -25,7 +25,7 @@ fn requests_in_another_order_are_compared_with_similar_ones() {
     for name in ["reordered", "fewer", "sglang"] {
         serving(name, |analysis| {
             let all = PerSide::from_fn(|side| batches(analysis, side));
-            let rows = analysis.step_pair_rows();
+            let rows = step_pair_rows(analysis.diff(), analysis.step_rows());
             let mut compared = 0;
             for row in &rows {
                 let [one, two] = Side::BOTH.map(|side| row.steps[side].as_ref());
@@ -52,7 +52,8 @@ fn every_call_of_a_compared_step_is_matched_within_its_pair() {
     serving("reordered", |analysis| {
         let partner: BTreeMap<_, _> =
             analysis.diff().step_pairs().expect("other steps").iter().copied().collect();
-        let (one, two) = (analysis.steps(Side::Baseline), analysis.steps(Side::Candidate));
+        let (one, two) =
+            (analysis.diff().steps(Side::Baseline), analysis.diff().steps(Side::Candidate));
         let all = PerSide::from_fn(|side| batches(analysis, side));
         let has_equal_batch = |step: &StepId| {
             let other = partner.get(step);
@@ -79,10 +80,10 @@ fn every_call_of_a_compared_step_is_matched_within_its_pair() {
 #[test]
 fn classes_count_all_steps_and_sum_the_compared_ones() {
     serving("reordered", |analysis| {
-        let rows = analysis.batch_class_rows();
+        let rows = batch_class_rows(analysis.diff(), analysis.step_rows());
         for side in Side::BOTH {
             let steps: u64 = rows.iter().map(|row| row.steps[side]).sum();
-            assert_eq!(steps as usize, analysis.steps(side).len());
+            assert_eq!(steps as usize, analysis.diff().steps(side).len());
             let compared: u64 = rows.iter().map(|row| row.figures[side].steps).sum();
             assert_eq!(compared, analysis.wall().totals(side).steps);
         }

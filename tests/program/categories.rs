@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use tracetree::analysis::account::Tally;
 use tracetree::analysis::categories::Categories;
+use tracetree::analysis::kernels::{by_category, by_kernel, judge_tallies, stacks, unclassified};
 use tracetree::analysis::verdict::Verdict;
 use tracetree::analysis::{Analysis, AnalysisOptions};
 use tracetree::trace::Nanos;
@@ -33,7 +34,7 @@ fn kind(body: impl FnOnce(&mut HostThread<'_>)) -> String {
 fn kind_with(options: AnalysisOptions, body: impl FnOnce(&mut HostThread<'_>)) -> String {
     let json = TraceBuilder::cuda().thread("main", body).json();
     compare_json(&json, &json, options, |analysis| {
-        let rows = analysis.by_kernel();
+        let rows = by_kernel(analysis.diff(), analysis.ledger(), analysis.categories());
         assert_eq!(rows.len(), 1, "expected exactly one kernel");
         let name = analysis.options().categories.name(rows[0].category.id);
         format!("{name} by {}", rows[0].category.source.label())
@@ -126,7 +127,7 @@ fn a_recorded_collective_decides_regardless_of_the_kernel_name() {
             "pid": 0, "tid": 7, "ts": 100.0, "dur": 5.0, "args": args});
         let text = TraceBuilder::cuda().event(kernel).json();
         compare_json(&text, &text, AnalysisOptions::default(), |analysis| {
-            let rows = analysis.by_kernel();
+            let rows = by_kernel(analysis.diff(), analysis.ledger(), analysis.categories());
             analysis.options().categories.name(rows[0].category.id).to_owned()
         })
     };
@@ -238,7 +239,7 @@ fn an_error_in_a_rule_file_names_the_file_and_the_problem() {
 /// Time in each category in ms.
 fn times(analysis: &Analysis) -> BTreeMap<String, PerSide<f64>> {
     let mut times: BTreeMap<String, PerSide<f64>> = BTreeMap::new();
-    for row in analysis.by_category() {
+    for row in by_category(analysis.diff(), analysis.ledger(), analysis.categories()) {
         let name = analysis.options().categories.name(row.category).to_owned();
         let time = times.entry(name).or_default();
         for side in Side::BOTH {
@@ -276,7 +277,11 @@ fn category_times_of_the_mi300x_and_h100_pairs_match_known_figures() {
     for (model, figures) in expected {
         let Some(paths) = traces::platform_pair(model) else { return };
         compare_files(paths, |analysis| {
-            assert_eq!(analysis.unclassified(), PerSide::default(), "{model}");
+            assert_eq!(
+                unclassified(analysis.diff(), analysis.ledger(), analysis.categories()),
+                PerSide::default(),
+                "{model}"
+            );
             let times = times(analysis);
             for &(name, baseline, candidate) in figures {
                 let near = |time: f64, figure: f64| (time - figure).abs() <= 0.02 * figure;
@@ -326,10 +331,12 @@ fn sides(tally: &Tally) -> PerSide<(usize, Nanos)> {
 fn table_lines(analysis: &Analysis, turn: bool) -> [Vec<String>; 3] {
     let same = analysis.same_kernels();
     [
-        lines(&analysis.by_category(), turn, |row| {
-            (format!("{:?} {:?}", row.category, row.phase), sides(&row.tally))
-        }),
-        lines(&analysis.by_kernel(), turn, |row| {
+        lines(
+            &by_category(analysis.diff(), analysis.ledger(), analysis.categories()),
+            turn,
+            |row| (format!("{:?} {:?}", row.category, row.phase), sides(&row.tally)),
+        ),
+        lines(&by_kernel(analysis.diff(), analysis.ledger(), analysis.categories()), turn, |row| {
             (format!("{} {} {:?}", row.kernel, row.op, row.category), sides(&row.tally))
         }),
         lines(&same.rows, turn, |row| {
@@ -343,10 +350,16 @@ fn table_lines(analysis: &Analysis, turn: bool) -> [Vec<String>; 3] {
 }
 
 fn verdicts(analysis: &Analysis) -> BTreeMap<String, Verdict> {
-    let rows = analysis.by_kernel();
+    let rows = by_kernel(analysis.diff(), analysis.ledger(), analysis.categories());
     let tallies: Vec<&Tally> = rows.iter().map(|row| &row.tally).collect();
     let names = rows.iter().map(|row| format!("{} {} {:?}", row.kernel, row.op, row.category));
-    names.zip(analysis.judge_tallies(&tallies).iter().map(|judged| judged.verdict)).collect()
+    names
+        .zip(
+            judge_tallies(analysis.diff(), analysis.ledger(), &analysis.group_judge(), &tallies)
+                .iter()
+                .map(|judged| judged.verdict),
+        )
+        .collect()
 }
 
 #[test]
@@ -374,9 +387,17 @@ fn every_table_adds_up_to_the_totals_and_mirrors() {
     for pair in traces::real_and_unlike_pairs() {
         let lines = compare_files(pair.as_ref(), |analysis| {
             let totals = analysis.account().totals.map(|totals| (totals.events, totals.time));
-            let categories = analysis.by_category();
+            let categories = by_category(analysis.diff(), analysis.ledger(), analysis.categories());
             assert_eq!(sums(categories.iter().map(|row| &row.tally)), totals, "{pair:?}");
-            assert_eq!(sums(analysis.by_kernel().iter().map(|row| &row.tally)), totals, "{pair:?}");
+            assert_eq!(
+                sums(
+                    by_kernel(analysis.diff(), analysis.ledger(), analysis.categories())
+                        .iter()
+                        .map(|row| &row.tally)
+                ),
+                totals,
+                "{pair:?}"
+            );
             let same = analysis.same_kernels();
             assert_eq!(sums(same.tallies()), totals, "{pair:?}");
             table_lines(analysis, false)
@@ -391,7 +412,8 @@ fn the_share_of_unclassified_time_of_every_real_trace_is_below_one_percent() {
     for pair in traces::real_and_unlike_pairs() {
         compare_files(pair.as_ref(), |analysis| {
             for side in Side::BOTH {
-                let part = analysis.unclassified()[side];
+                let part =
+                    unclassified(analysis.diff(), analysis.ledger(), analysis.categories())[side];
                 let all = analysis.account().totals[side].time;
                 let path = pair[side].display();
                 assert!(part.0 * 100 <= all.0, "{path}: {part} of {all} us");
@@ -442,7 +464,16 @@ fn stacks_are_those_at_the_launch_of_a_kernel() {
     let stacks = |limit| {
         let options = AnalysisOptions::default().stacks(limit);
         compare_json(&json, &json, options, |analysis| {
-            analysis.stacks(&analysis.by_kernel()[0].tally.events).baseline
+            stacks(
+                analysis.diff(),
+                analysis.ledger(),
+                analysis.stacks(),
+                analysis.options().stacks,
+                &by_kernel(analysis.diff(), analysis.ledger(), analysis.categories())[0]
+                    .tally
+                    .events,
+            )
+            .baseline
         })
     };
     let all = stacks(5);
@@ -472,7 +503,14 @@ fn stacks_of_two_instances_of_a_module_are_merged() {
         })
         .json();
     compare_json(&json, &json, AnalysisOptions::default().stacks(9), |analysis| {
-        let stacks = analysis.stacks(&analysis.by_kernel()[0].tally.events).baseline;
+        let stacks = stacks(
+            analysis.diff(),
+            analysis.ledger(),
+            analysis.stacks(),
+            analysis.options().stacks,
+            &by_kernel(analysis.diff(), analysis.ledger(), analysis.categories())[0].tally.events,
+        )
+        .baseline;
         assert_eq!(stacks.len(), 1);
         assert_eq!(stacks[0].count, 2);
         assert_eq!(stacks[0].frames, ["nn.Module: Linear", "<built-in method linear of object"]);
@@ -538,15 +576,15 @@ fn a_kernel_without_ops_is_classified_by_the_ops_of_the_other_side() {
         .thread("main", |t| t.launch("cudaGraphLaunch").graph(|graph| graph.kernel(kernel, 5.0)))
         .json();
     compare_json(&eager, &replayed, AnalysisOptions::default(), |analysis| {
-        let names: Vec<&str> = analysis
-            .by_category()
-            .iter()
-            .map(|row| analysis.options().categories.name(row.category))
-            .collect();
+        let names: Vec<&str> =
+            by_category(analysis.diff(), analysis.ledger(), analysis.categories())
+                .iter()
+                .map(|row| analysis.options().categories.name(row.category))
+                .collect();
         assert_eq!(names, ["moe"]);
     });
     compare_json(&replayed, &replayed, AnalysisOptions::default(), |analysis| {
-        let rows = analysis.by_category();
+        let rows = by_category(analysis.diff(), analysis.ledger(), analysis.categories());
         assert_eq!(analysis.options().categories.name(rows[0].category), "gemm");
     });
 }
@@ -554,17 +592,17 @@ fn a_kernel_without_ops_is_classified_by_the_ops_of_the_other_side() {
 /// The communication time, computed in two ways: as a sum over categories and as a sum over steps.
 fn communication(analysis: &Analysis) -> [PerSide<Nanos>; 2] {
     let is_it = |name: &str| name == "communication";
-    let mut by_category: PerSide<Nanos> = PerSide::default();
-    for row in analysis.by_category() {
+    let mut times: PerSide<Nanos> = PerSide::default();
+    for row in by_category(analysis.diff(), analysis.ledger(), analysis.categories()) {
         if is_it(analysis.options().categories.name(row.category)) {
-            Side::BOTH.into_iter().for_each(|side| by_category[side] += row.tally.total(side));
+            Side::BOTH.into_iter().for_each(|side| times[side] += row.tally.total(side));
         }
     }
     let mut by_step: PerSide<Nanos> = PerSide::default();
     for row in analysis.step_rows() {
         Side::BOTH.into_iter().for_each(|side| by_step[side] += row.figures[side].communication);
     }
-    [by_category, by_step]
+    [times, by_step]
 }
 
 #[test]

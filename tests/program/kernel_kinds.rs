@@ -44,8 +44,9 @@ fn kind(row: &Judged) -> (String, &'static str) {
         let tree = analysis.tree(Side::Baseline);
         let kernel = tree.calls().find(|&call| tree.kind(call) == CallKind::Gpu);
         let kernel = kernel.expect("the kernel");
-        let source = analysis.category(Side::Baseline, kernel).source.label();
-        (analysis.category_name(Side::Baseline, kernel).to_owned(), source)
+        let source =
+            analysis.categories().of(analysis.diff(), Side::Baseline, kernel).source.label();
+        (analysis.categories().name(analysis.diff(), Side::Baseline, kernel).to_owned(), source)
     })
 }
 

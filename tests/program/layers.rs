@@ -5,7 +5,7 @@ use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use crate::support::traces;
 use tracetree::analysis::Analysis;
-use tracetree::analysis::layers::{LayerPairs, PlacePair};
+use tracetree::analysis::layers::{LayerPairs, PlacePair, layer_op_rows, layer_rows};
 use tracetree::program::StackKind;
 use tracetree::program::{Layers, Measure};
 use tracetree::trace::{Nanos, ReadOptions, Trace};
@@ -51,9 +51,16 @@ fn model(blocks: &[f64]) -> String {
 type Shown = (String, Option<u32>, Option<u32>, [f64; 2]);
 
 fn rows(analysis: &Analysis) -> Vec<Shown> {
-    let pairs = LayerPairs::of(analysis);
+    let pairs = LayerPairs::of(analysis.diff(), analysis.ledger());
     let layer = |place: PlacePair, side| place.layer(side).map(|id| id.layer);
-    let shown = analysis.layer_rows(&pairs).into_iter().map(|row| {
+    let shown = layer_rows(
+        analysis.diff(),
+        analysis.ledger(),
+        analysis.layer_pairs(),
+        &analysis.group_judge(),
+    )
+    .into_iter()
+    .map(|row| {
         let name = match row.place {
             PlacePair::Layer { .. } => pairs.stack_name(row.place),
             other @ (PlacePair::Pre
@@ -138,13 +145,16 @@ fn one_slow_layer_is_an_outlier_on_its_side() {
     let mut slow = even;
     slow[5] = 14.0;
     compare_texts(&PerSide::new(model(&even), model(&slow)), |analysis| {
-        let pairs = LayerPairs::of(analysis);
-        let out: Vec<_> = analysis
-            .layer_rows(&pairs)
-            .into_iter()
-            .filter(|row| row.outlier.baseline || row.outlier.candidate)
-            .map(|row| (row.place.layer(Side::Candidate).map(|id| id.layer), row.outlier))
-            .collect();
+        let out: Vec<_> = layer_rows(
+            analysis.diff(),
+            analysis.ledger(),
+            analysis.layer_pairs(),
+            &analysis.group_judge(),
+        )
+        .into_iter()
+        .filter(|row| row.outlier.baseline || row.outlier.candidate)
+        .map(|row| (row.place.layer(Side::Candidate).map(|id| id.layer), row.outlier))
+        .collect();
         assert_eq!(out, [(Some(5), PerSide::new(false, true))]);
     });
 }
@@ -157,7 +167,12 @@ fn a_layer_is_an_outlier_from_three_and_a_half_deviations() {
         let times = [7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, last];
         let text = model(&times);
         compare_texts(&PerSide::new(text.clone(), text), |analysis| {
-            let rows = analysis.layer_rows(&LayerPairs::of(analysis));
+            let rows = layer_rows(
+                analysis.diff(),
+                analysis.ledger(),
+                analysis.layer_pairs(),
+                &analysis.group_judge(),
+            );
             rows.iter().filter(|row| row.outlier.baseline).count()
         })
     };
@@ -168,9 +183,7 @@ fn a_layer_is_an_outlier_from_three_and_a_half_deviations() {
 fn ops_are_averaged_over_layers_by_their_position() {
     let text = model(&[10.0, 20.0]);
     compare_texts(&PerSide::new(text.clone(), text), |analysis| {
-        let pairs = LayerPairs::of(analysis);
-        let ops: Vec<_> = analysis
-            .layer_op_rows(&pairs)
+        let ops: Vec<_> = layer_op_rows(analysis.diff(), analysis.ledger(), analysis.layer_pairs())
             .into_iter()
             .filter(|row| matches!(row.place, PlacePair::Layer { .. }))
             .map(|row| (row.position, row.name, row.nth, row.spread.baseline))
@@ -242,7 +255,7 @@ fn repeated_kernel_sequences_of_a_graph_replay_are_layers() {
         })
         .json();
     compare_texts(&PerSide::new(text.clone(), text), |analysis| {
-        let pairs = LayerPairs::of(analysis);
+        let pairs = LayerPairs::of(analysis.diff(), analysis.ledger());
         let stacks = pairs.layers(Side::Baseline).stacks();
         assert_eq!((stacks.len(), stacks[0].kind), (1, StackKind::Graph));
         assert_eq!(stacks[0].layers.len(), 6);
@@ -266,19 +279,23 @@ fn layers_of_real_models_are_counted_correctly() {
     ] {
         let Some(path) = traces::real(name) else { return };
         compare_files(PerSide::new(&path, &path), |analysis| {
-            let pairs = LayerPairs::of(analysis);
+            let pairs = LayerPairs::of(analysis.diff(), analysis.ledger());
             let stacks = pairs.layers(Side::Baseline).stacks();
             assert_eq!(
                 stacks.iter().map(|s| s.layers.len()).collect::<Vec<_>>(),
                 [layers],
                 "{name}"
             );
-            let places: Vec<&str> = analysis
-                .layer_rows(&pairs)
-                .iter()
-                .map(|row| row.place.label())
-                .filter(|&label| label == "pre" || label == "post")
-                .collect();
+            let places: Vec<&str> = layer_rows(
+                analysis.diff(),
+                analysis.ledger(),
+                analysis.layer_pairs(),
+                &analysis.group_judge(),
+            )
+            .iter()
+            .map(|row| row.place.label())
+            .filter(|&label| label == "pre" || label == "post")
+            .collect();
             assert_eq!(places, ["pre", "post"], "{name}");
         });
     }
@@ -303,9 +320,13 @@ fn an_extra_layer_is_found_where_it_was_added() {
 
 fn check(paths: &PerSide<std::path::PathBuf>) {
     let sorted = |analysis: &Analysis, turn: fn(PerSide<i64>) -> PerSide<i64>| {
-        let pairs = LayerPairs::of(analysis);
-        let ops = analysis.layer_op_rows(&pairs);
-        let rows = analysis.layer_rows(&pairs);
+        let ops = layer_op_rows(analysis.diff(), analysis.ledger(), analysis.layer_pairs());
+        let rows = layer_rows(
+            analysis.diff(),
+            analysis.ledger(),
+            analysis.layer_pairs(),
+            &analysis.group_judge(),
+        );
         for side in Side::BOTH {
             let total = analysis.account().totals[side].time;
             assert_eq!(rows.iter().map(|row| row.time[side]).sum::<Nanos>(), total);
@@ -343,7 +364,12 @@ fn layers_add_up_and_mirror_on_real_traces() {
 /// The stacks of layers in the baseline: for each stack, the class and the number of its layers.
 fn stacks(text: &str) -> Vec<(String, usize)> {
     compare_texts(&PerSide::new(text.to_owned(), text.to_owned()), |analysis| {
-        let stacks = analysis.layers(Side::Baseline).stacks().iter();
+        let stacks = analysis
+            .diff()
+            .program(Side::Baseline)
+            .layers(analysis.ledger().measure())
+            .stacks()
+            .iter();
         stacks.map(|stack| (stack.class.clone(), stack.layers.len())).collect()
     })
 }

@@ -5,7 +5,7 @@ use crate::support::find::call;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use crate::support::traces;
 use tracetree::analysis::Analysis;
-use tracetree::analysis::steps::{Figures, StepPlace, StepRow};
+use tracetree::analysis::steps::{Figures, StepPlace, StepRow, phase_rows};
 use tracetree::program::Phase::{
     Decode, Mixed, Prefill, TrainBackward, TrainForward, TrainOptimizer, Unknown,
 };
@@ -17,7 +17,7 @@ use tracetree::{PerSide, Side};
 /// For each row in the step table, the index of its step on each side; `None` if the row has no
 /// step on that side.
 fn places(analysis: &Analysis) -> Vec<[Option<u32>; 2]> {
-    let places = analysis.step_places();
+    let places = analysis.compared().places();
     places.iter().map(|place| Side::BOTH.map(|side| Some(place[side]?.0))).collect()
 }
 
@@ -87,7 +87,7 @@ fn rows_with_a_step_on_both_sides_belong_to_matched_steps() {
         assert_eq!(places.len(), 5);
         let mut on_both = 0;
         for row in analysis.rows() {
-            let step = |side: Side| analysis.steps(side).step(row.calls[side]?);
+            let step = |side: Side| analysis.diff().steps(side).step(row.calls[side]?);
             if let [Some(one), Some(two)] = Side::BOTH.map(step) {
                 on_both += 1;
                 assert!(places.contains(&[Some(one.0), Some(two.0)]), "{one:?} {two:?}");
@@ -218,7 +218,7 @@ fn tokens_are_counted_if_the_annotation_contains_them() {
         })
         .json();
     compare_texts(&PerSide::new(text.clone(), text), |analysis| {
-        let rows = analysis.phase_rows();
+        let rows = phase_rows(analysis.diff(), analysis.ledger(), &analysis.group_judge());
         assert_eq!(rows.len(), 1);
         let figures = rows[0].figures.baseline;
         assert_eq!((figures.tokens, figures.steps), (Some(8), 2));
@@ -326,14 +326,17 @@ fn a_selection_by_phase_keeps_only_that_phase() {
     let analysis = Analysis::new(diff);
     assert!(analysis.account().is_exact());
     assert!(analysis.account().totals.baseline.time > Nanos::ZERO);
-    let rows = analysis.phase_rows();
+    let rows = phase_rows(analysis.diff(), analysis.ledger(), &analysis.group_judge());
     assert_eq!(rows.iter().map(|row| row.phase).collect::<Vec<_>>(), [Phase::TrainForward]);
 }
 
 /// Checks that the times of all steps add up to the total time, and that the times of all phases do
 /// so, too.
 fn adds_up(analysis: &Analysis) {
-    let (steps, phases) = (analysis.step_rows(), analysis.phase_rows());
+    let (steps, phases) = (
+        analysis.step_rows(),
+        phase_rows(analysis.diff(), analysis.ledger(), &analysis.group_judge()),
+    );
     for side in Side::BOTH {
         let totals = &analysis.account().totals[side];
         let sum = |figures: &[Figures], pick: fn(&Figures) -> Nanos| -> Nanos {
@@ -348,7 +351,7 @@ fn adds_up(analysis: &Analysis) {
             assert!(figures.iter().all(|f| f.idle >= Nanos::ZERO && f.busy >= Nanos::ZERO));
             assert!(figures.iter().all(|f| f.exposed_communication <= f.communication));
         }
-        if analysis.measure() == tracetree::program::Measure::GpuTime {
+        if analysis.ledger().measure() == tracetree::program::Measure::GpuTime {
             assert_eq!(sum(&of_steps, |f| f.busy), totals.busy);
         }
         let parts: [fn(&Figures) -> Nanos; 6] = [
@@ -367,7 +370,7 @@ fn adds_up(analysis: &Analysis) {
 
 /// Checks that swapping the sides swaps the values.
 fn mirrors(one: &Analysis, other: &Analysis) {
-    let figures = |rows: Vec<StepRow>| rows.into_iter().map(|row| (row.place, row.figures));
+    let figures = |rows: &[StepRow]| rows.to_vec().into_iter().map(|row| (row.place, row.figures));
     let turned = figures(other.step_rows()).map(|(place, figures)| (place, figures.swap()));
     assert_eq!(figures(one.step_rows()).collect::<Vec<_>>(), turned.collect::<Vec<_>>());
 }
@@ -403,7 +406,7 @@ fn all_work_of_real_inference_traces_has_the_phase_of_their_annotations() {
     ] {
         let Some(path) = traces::real(name) else { return };
         compare_files(PerSide::new(&path, &path), |analysis| {
-            let rows = analysis.phase_rows();
+            let rows = phase_rows(analysis.diff(), analysis.ledger(), &analysis.group_judge());
             assert_eq!(rows.iter().map(|row| row.phase).collect::<Vec<_>>(), [phase], "{name}");
         });
     }

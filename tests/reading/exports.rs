@@ -1,6 +1,7 @@
 //! Tests with Nsight Systems exports whose columns, tables or windows differ from those in the recorded exports.
 
 use crate::support::sqlite::{Cell, Database};
+use tracetree::analysis::layers::layer_rows;
 use tracetree::analysis::verdict::Repeats;
 use tracetree::trace::{Category, ReadOptions, Recorder, Trace};
 use tracetree::tree::{CallKind, CallTree};
@@ -128,7 +129,12 @@ fn layers_of_different_windows_are_compared_by_their_number() {
             let expected = (5..9).contains(&number).then(|| module.clone());
             assert_eq!(partner, expected, "{module}");
         }
-        let rows = analysis.layer_rows(analysis.layer_pairs());
+        let rows = layer_rows(
+            analysis.diff(),
+            analysis.ledger(),
+            analysis.layer_pairs(),
+            &analysis.group_judge(),
+        );
         let both = rows.iter().filter(|row| row.time.baseline.0 > 0 && row.time.candidate.0 > 0);
         let times: Vec<i64> = both.map(|row| row.time.baseline.0).collect();
         assert_eq!(times, [410_000, 412_000, 414_000, 416_000]);

@@ -6,6 +6,7 @@ use crate::support::root;
 use crate::support::{files, laws, splitmix::SplitMix, traces};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use tracetree::analysis::layers::layer_rows;
 use tracetree::trace::{Category, Nanos, ReadOptions, Recorder, Trace};
 use tracetree::tree::{CallId, CallKind, CallTree};
 use tracetree::{Analysis, Side, TraceDiff};
@@ -212,7 +213,12 @@ fn two_windows_of_one_model_are_compared_block_by_block() {
     assert!(note.contains("blocks 3–18 → 9–22 (both contain 9–18)"), "{note}");
     let pairs = analysis.layer_pairs();
     let mut found = 0;
-    for row in analysis.layer_rows(pairs) {
+    for row in layer_rows(
+        analysis.diff(),
+        analysis.ledger(),
+        analysis.layer_pairs(),
+        &analysis.group_judge(),
+    ) {
         let names = Side::BOTH.map(|side| pairs.instance(row.place, side));
         if !names.contains(&"") {
             assert_eq!(names[0], names[1]);

@@ -7,6 +7,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tracetree::analysis::Analysis;
 use tracetree::analysis::account::Tally;
+use tracetree::analysis::kernels::{by_category, by_kernel, judge_tallies};
+use tracetree::analysis::layers::layer_rows;
+use tracetree::analysis::steps::phase_rows;
 use tracetree::analysis::verdict::{Judgement, Site};
 use tracetree::report::{Report, summarise};
 use tracetree::tree::CallId;
@@ -36,7 +39,12 @@ fn told(analysis: &Analysis) -> BTreeMap<Events, Vec<Told>> {
     }
     for (table, tallies) in tallies(analysis) {
         let lines: Vec<&Tally> = tallies.iter().collect();
-        for (line, judgement) in lines.iter().zip(analysis.judge_tallies(&lines)) {
+        for (line, judgement) in lines.iter().zip(judge_tallies(
+            analysis.diff(),
+            analysis.ledger(),
+            &analysis.group_judge(),
+            &lines,
+        )) {
             let events = Side::BOTH.map(|side| line.events[side].clone());
             if table == "kernels.csv" {
                 (0..2).for_each(|side| all[side].extend(&events[side]));
@@ -51,15 +59,20 @@ fn told(analysis: &Analysis) -> BTreeMap<Events, Vec<Told>> {
             calls.filter(|&call| is_of(side, call)).collect::<Vec<CallId>>()
         })
     };
-    for row in analysis.phase_rows() {
-        let events = pick(&|side, call| analysis.phases(side).phase(call) == row.phase);
+    for row in phase_rows(analysis.diff(), analysis.ledger(), &analysis.group_judge()) {
+        let events = pick(&|side, call| analysis.diff().phases(side).phase(call) == row.phase);
         add(&mut told, events, ("phases.csv", row.judgement));
     }
     let pairs = analysis.layer_pairs();
-    for row in analysis.layer_rows(pairs) {
+    for row in layer_rows(
+        analysis.diff(),
+        analysis.ledger(),
+        analysis.layer_pairs(),
+        &analysis.group_judge(),
+    ) {
         let events = pick(&|side, call| {
             pairs.places()[pairs.place_of(side, call)] == row.place
-                && analysis.phases(side).phase(call) == row.phase
+                && analysis.diff().phases(side).phase(call) == row.phase
         });
         add(&mut told, events, ("layers.csv", row.judgement));
     }
@@ -68,9 +81,21 @@ fn told(analysis: &Analysis) -> BTreeMap<Events, Vec<Told>> {
 
 fn tallies(analysis: &Analysis) -> [(&'static str, Vec<Tally>); 3] {
     [
-        ("kernels.csv", analysis.by_kernel().into_iter().map(|row| row.tally).collect()),
+        (
+            "kernels.csv",
+            by_kernel(analysis.diff(), analysis.ledger(), analysis.categories())
+                .into_iter()
+                .map(|row| row.tally)
+                .collect(),
+        ),
         ("same_kernels.csv", analysis.same_kernels().tallies().cloned().collect()),
-        ("categories.csv", analysis.by_category().into_iter().map(|row| row.tally).collect()),
+        (
+            "categories.csv",
+            by_category(analysis.diff(), analysis.ledger(), analysis.categories())
+                .into_iter()
+                .map(|row| row.tally)
+                .collect(),
+        ),
     ]
 }
 
@@ -140,7 +165,7 @@ fn check_report(pair: &PerSide<PathBuf>) {
         let verdict = summarise(analysis).verdict;
         assert_eq!(verdict.changes, places_that_changed(&folder, analysis), "{pair:?}");
         assert_eq!(verdict.largest_changes.len() as u64, verdict.changes.min(20), "{pair:?}");
-        let steps = PerSide::from_fn(|side| analysis.steps(side).len());
+        let steps = PerSide::from_fn(|side| analysis.diff().steps(side).len());
         for table in TABLES {
             let told = verdicts(&folder, table);
             if steps.baseline.min(steps.candidate) < 2 {

@@ -45,7 +45,7 @@ pub fn relation<'t>(diff: &'t TraceDiff, side: Side, name: &str) -> (Relation, O
 
 /// All rows with the given name, in order.
 pub fn rows<'a>(analysis: &'a Analysis, name: &str) -> Vec<&'a Row> {
-    analysis.rows().iter().filter(|row| analysis.row_name(row) == name).collect()
+    analysis.rows().iter().filter(|row| row.name(analysis.diff()) == name).collect()
 }
 
 /// Time of a row on each side, in ns.

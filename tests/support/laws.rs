@@ -4,6 +4,9 @@
 //! The fuzz targets check these properties on randomly changed bytes, and `tests/reading/fuzz_cases.rs` checks them
 //! on cases found by fuzzing.
 
+use tracetree::analysis::kernels::by_kernel;
+use tracetree::analysis::layers::layer_rows;
+use tracetree::analysis::steps::phase_rows;
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::report::summarise;
 use tracetree::trace::{Nanos, ReadOptions, Trace, Uid};
@@ -115,14 +118,19 @@ pub fn hold_for_a_pair(trees: PerSide<&CallTree>) {
 fn all_results_hold_all_time(analysis: &Analysis) {
     let total = analysis.account().totals.map(|totals| totals.time);
     let in_layers = Side::BOTH.map(|side| {
-        let rows = analysis.layer_rows(analysis.layer_pairs());
+        let rows = layer_rows(
+            analysis.diff(),
+            analysis.ledger(),
+            analysis.layer_pairs(),
+            &analysis.group_judge(),
+        );
         rows.iter().map(|row| row.time[side]).sum::<Nanos>()
     });
     assert_eq!(in_layers, [total.baseline, total.candidate]);
     analysis.fusions();
-    analysis.by_kernel();
+    by_kernel(analysis.diff(), analysis.ledger(), analysis.categories());
     analysis.step_rows();
-    analysis.phase_rows();
+    phase_rows(analysis.diff(), analysis.ledger(), &analysis.group_judge());
     summarise(analysis);
 }
 

@@ -55,14 +55,14 @@ pub fn merged_tree(analysis: &Analysis) -> String {
 
 fn cells(analysis: &Analysis, row: &Row) -> [String; 8] {
     [
-        analysis.row_name(row),
+        row.name(analysis.diff()),
         row.time.baseline.to_string(),
         row.time.candidate.to_string(),
         row.busy.baseline.to_string(),
         row.busy.candidate.to_string(),
-        analysis.step_of(row).map_or_else(|| "-".to_owned(), |step| step.0.to_string()),
+        row.step(analysis.diff()).map_or_else(|| "-".to_owned(), |step| step.0.to_string()),
         row.presence().label().to_owned(),
-        analysis.lowest_common_name(row).to_owned(),
+        row.lowest_common_name(analysis.diff()).to_owned(),
     ]
 }
 

@@ -5,8 +5,9 @@ use super::diff_args::DiffArgs;
 use super::fleet;
 use super::format::Format;
 use super::only::Only;
+use super::outcome::Outcome;
 use super::output::Console;
-use super::{Outcome, load, mistakes, summary};
+use super::{load, mistakes, summary};
 use std::path::{Path, PathBuf};
 use tracetree::analysis::Analysis;
 use tracetree::report::{

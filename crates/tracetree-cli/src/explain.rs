@@ -3,10 +3,11 @@
 
 use super::compare::CompareArgs;
 use super::examples;
+use super::load;
+use super::outcome::Outcome;
 use super::output::Console;
 use super::uid::{self, EventRef, Source, Wanted};
 use super::words::counted;
-use super::{Outcome, load};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -2,9 +2,10 @@
 //! rank.
 
 use super::diff_args::DiffArgs;
+use super::fleet_summary;
+use super::outcome::Outcome;
 use super::output::Console;
 use super::words::counted;
-use super::{Outcome, fleet_summary};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

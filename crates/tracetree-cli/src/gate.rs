@@ -1,9 +1,9 @@
 //! `tracetree gate` checks runs against a baseline; `tracetree baseline` manages the baseline file.
 
-use super::Outcome;
 use super::captures::{CaptureArgs, CapturePairArgs};
 use super::examples;
 use super::headings;
+use super::outcome::Outcome;
 use super::output::Console;
 use super::progress::Progress;
 use clap::{ArgGroup, Args, Subcommand};

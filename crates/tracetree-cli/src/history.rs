@@ -1,9 +1,9 @@
 //! `tracetree history`: finds where the times in a series of baselines changed.
 
-use super::Outcome;
 use super::examples;
 use super::headings;
 use super::limit;
+use super::outcome::Outcome;
 use super::output::Console;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};

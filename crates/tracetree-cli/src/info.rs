@@ -1,9 +1,9 @@
 //! `tracetree info TRACE…`: describes each trace.
 
-use super::Outcome;
 use super::captures::CaptureArgs;
 use super::examples;
 use super::info_text;
+use super::outcome::Outcome;
 use super::output::Console;
 use super::yardstick::YardstickArgs;
 use clap::{Args, ValueEnum};

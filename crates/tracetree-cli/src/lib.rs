@@ -43,6 +43,7 @@ mod mistakes;
 #[cfg(feature = "model")]
 mod model_diff;
 mod only;
+mod outcome;
 mod output;
 mod pages;
 mod progress;
@@ -60,27 +61,15 @@ mod words;
 mod yardstick;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand, ValueEnum};
-use output::Console;
+use clap::{Parser, Subcommand};
+use outcome::Outcome;
+use output::{Color, Console};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use tracetree::diff::Explanation;
 use tracetree::report::{ReportOptions, Width, one_line};
 use tracetree::trace::ReadOptions;
 use tracetree::{Comparison, Result};
-
-/// How a command ended, with its exit code. If a command returns an error instead, the exit code is 2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
-    /// Done.
-    Done = 0,
-    /// Differences were found, and an option requests exit code 1 for differences.
-    Differences = 1,
-    /// One of several input files is missing, and `--strict` was given.
-    Missing = 2,
-    /// The gate is inconclusive, or `--strict-comparability` was given and the traces do not record the same work.
-    NotComparable = 3,
-}
 
 /// Compare two PyTorch profiler (Kineto) traces by their call-stack structure.
 #[derive(Parser)]
@@ -100,13 +89,6 @@ struct Cli {
     verbose: bool,
     #[command(flatten)]
     reading: reading::ReadingArgs,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Color {
-    Auto,
-    Always,
-    Never,
 }
 
 #[derive(Subcommand)]

@@ -1,7 +1,7 @@
 //! `tracetree memory A.pickle B.pickle`: compares two memory snapshots by Python stack.
 
-use super::Outcome;
 use super::examples;
+use super::outcome::Outcome;
 use super::output::Console;
 use super::words::counted;
 use clap::{Args, ValueEnum};

@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use std::io::{self, Write};
 use std::sync::Arc;
 use tracetree::analysis::Analysis;
+use tracetree::analysis::named_calls;
 use tracetree::report::{CsvTexts, Unit, Width, one_line, write_csv_with};
 use tracetree::tables::ops_only_on;
 use tracetree::{Error, Result, Side};
@@ -60,9 +61,9 @@ impl Only {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let (side, unit) = (self.side(), Unit::Micros);
-        let ops = analysis.ops_only_on(side);
+        let ops = named_calls::ops_only_on(analysis.ops_by_name(), side);
         let count = counted(ops.len() as u64, "op");
-        let name = one_line(analysis.side_name(side));
+        let name = one_line(&analysis.names()[side]);
         writeln!(out, "{count} only in the {}, {name}", side.word())?;
         if ops.is_empty() {
             return Ok(());

@@ -1,16 +1,24 @@
 //! Console output: results to stdout, progress and warnings to stderr. All text except progress
 //! bars passes through this module and is escaped.
 
-use super::Color;
 use super::escape::Escaping;
 use super::mistakes::Mistake;
 use super::progress::Progress;
 use anstream::{AutoStream, ColorChoice};
+use clap::ValueEnum;
 use std::io::{self, IsTerminal, Write};
 use tracetree::report::Unfinished;
 use tracetree::report::Width;
 use tracetree::trace::{Note, ReadOptions};
 use tracetree::{Error, Result};
+
+/// When output is colored.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
 
 /// Standard output, standard error, and the options that control what is printed.
 pub(super) struct Console {

@@ -1,9 +1,10 @@
 //! Prints information about the command line itself: shell completions and the manual page.
 
+use super::Cli;
 use super::escape::Escaping;
 use super::examples;
+use super::outcome::Outcome;
 use super::output::Console;
-use super::{Cli, Outcome};
 use anstream::AutoStream;
 use clap::{Args, Command, CommandFactory};
 use clap_complete::{Shell, generate};

@@ -3,12 +3,13 @@
 use super::captures::CaptureArgs;
 use super::columns::fit;
 use super::examples;
+use super::load;
+use super::outcome::Outcome;
 use super::output::Console;
 use super::tree_memory::allocated;
 use super::tree_times::{Sort, Times};
 use super::uid::EventRef;
 use super::words::counted;
-use super::{Outcome, load};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;

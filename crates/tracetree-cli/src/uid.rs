@@ -2,8 +2,9 @@
 
 use super::compare::CompareArgs;
 use super::examples;
+use super::load;
+use super::outcome::Outcome;
 use super::output::Console;
-use super::{Outcome, load};
 use clap::Args;
 use std::fmt;
 use std::path::{Path, PathBuf};

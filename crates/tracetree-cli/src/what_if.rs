@@ -2,13 +2,14 @@
 //! in hypothetical scenarios.
 
 use super::compare::CompareArgs;
+use super::outcome::Outcome;
 use super::output::Console;
-use super::{Outcome, examples, load};
+use super::{examples, load};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use tracetree::analysis::Analysis;
-use tracetree::analysis::replay::{Effect, Limit, PathPart, Replays, StepTimes, WhatIf, Without};
+use tracetree::analysis::replay::{Effect, Limit, PathPart, StepTimes, WhatIf, Without};
 use tracetree::program::Query;
 use tracetree::report::one_line;
 use tracetree::trace::Nanos;
@@ -74,8 +75,8 @@ pub(super) fn run(args: &WhatIfArgs, console: &mut Console) -> Result<Outcome> {
         let message = format!("there is no change {number}; the comparison has {numbers} changes");
         return Err(Error::usage("--change", message).remedy("changes are numbered from 0"));
     }
-    let replays = Replays::required(analysis)?;
-    let times = |&side: &Side| Ok((side, asked.step_times(analysis, &replays, side)?));
+    let replays = analysis.replays()?;
+    let times = |&side: &Side| Ok((side, asked.step_times(analysis.diff(), &replays, side)?));
     let scenarios = if asked.is_recording() {
         None
     } else {

@@ -60,13 +60,18 @@ fn parts(analysis: &Analysis) -> Vec<Part> {
         for row in analysis.rows() {
             let mut sum = (Nanos::ZERO, 0);
             for &call in row.events[side].iter().filter(|&&call| !communication.is(tree, call)) {
-                let time = analysis.time_of(side, call);
+                let time = analysis.ledger().time_of(analysis.diff(), side, call);
                 sum = (sum.0 + time, sum.1 + 1);
-                add(&mut categories, analysis.category(side, call).id, side, (time, 1));
+                add(
+                    &mut categories,
+                    analysis.categories().of(analysis.diff(), side, call).id,
+                    side,
+                    (time, 1),
+                );
                 add(&mut places, layers.place_of(side, call), side, (time, 1));
             }
             if sum.1 > 0 {
-                add(&mut ops, analysis.row_name(row), side, sum);
+                add(&mut ops, row.name(analysis.diff()), side, sum);
             }
         }
     }
@@ -110,7 +115,7 @@ fn layer_number(place: PlacePair) -> Option<i64> {
 
 fn steps(analysis: &Analysis) -> Vec<Step> {
     let rows = analysis.step_rows().into_iter();
-    let step = |row: tracetree::analysis::steps::StepRow| match row.place {
+    let step = |row: &tracetree::analysis::steps::StepRow| match row.place {
         StepPlace::Step(step) => Some(Step {
             number: i64::from(step.0),
             wall: row.figures.map(|figures| figures.wall()),

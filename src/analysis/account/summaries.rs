@@ -2,10 +2,11 @@
 //! kernels that implement it on each side.
 
 use super::Row;
-use crate::analysis::Attribution;
+use crate::analysis::account::Ledger;
+use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
-use crate::trace::{Argument, Nanos, TextId, Trace};
+use crate::trace::{Nanos, TextId, Trace};
 use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -59,48 +60,45 @@ pub struct LoweringSide {
     pub kernels: BTreeMap<String, (u64, Nanos)>,
 }
 
-impl Attribution {
-    /// Rows grouped by name. The groups are sorted by descending baseline time, then by candidate time, then
-    /// by name.
-    pub fn by_name(&self) -> Vec<RowGroup> {
-        grouped_rows(self, |_| ())
-    }
+/// Rows grouped by name. The groups are sorted by descending baseline time, then by candidate time, then
+/// by name.
+pub fn by_name(diff: &TraceDiff, ledger: &Ledger) -> Vec<RowGroup> {
+    grouped_rows(diff, ledger, |_| ())
+}
 
-    /// Rows grouped by name and by the arguments on both sides. The groups are sorted as in [`Attribution::by_name`].
-    #[doc(hidden)]
-    pub fn by_unique_args(&self) -> Vec<RowGroup> {
-        grouped_rows(self, |row| PerSide::from_fn(|side| self.arguments_of(row, side)))
-    }
+/// Rows grouped by name and by the arguments on both sides. The groups are sorted as in [`Attribution::by_name`].
+#[doc(hidden)]
+pub fn by_unique_args(diff: &TraceDiff, ledger: &Ledger) -> Vec<RowGroup> {
+    grouped_rows(diff, ledger, |row| PerSide::from_fn(|side| row.arguments(diff, side)))
+}
 
-    /// The text of an argument of a row's op on one side; empty if the argument was not recorded.
-    pub fn argument_text(&self, row: &Row, argument: Argument, side: Side) -> &str {
-        self.tree(side).trace().text(self.arguments_of(row, side).text(argument))
-    }
-
-    /// For each row name, the ops and kernels that implement the rows of this name on each side.
-    pub fn lowerings(&self) -> BTreeMap<String, Lowering> {
-        let mut counts: BTreeMap<String, (u64, PerSide<Counts>)> = BTreeMap::new();
-        for row in self.rows() {
-            let of_name = counts.entry(self.row_name(row)).or_default();
-            of_name.0 += 1;
-            for side in Side::BOTH {
-                count_lowering(self, &mut of_name.1[side], row, side);
-            }
+/// For each row name, the ops and kernels that implement the rows of this name on each side.
+pub fn lowerings(diff: &TraceDiff, ledger: &Ledger) -> BTreeMap<String, Lowering> {
+    let mut counts: BTreeMap<String, (u64, PerSide<Counts>)> = BTreeMap::new();
+    for row in ledger.rows() {
+        let of_name = counts.entry(row.name(diff)).or_default();
+        of_name.0 += 1;
+        for side in Side::BOTH {
+            count_lowering(diff, ledger, &mut of_name.1[side], row, side);
         }
-        let lowering = |(name, (row_count, counts)): (String, (u64, PerSide<Counts>))| {
-            let sides = PerSide::from_fn(|side| counts[side].named(self.tree(side).trace()));
-            (name, Lowering { row_count, sides })
-        };
-        counts.into_iter().map(lowering).collect()
     }
+    let lowering = |(name, (row_count, counts)): (String, (u64, PerSide<Counts>))| {
+        let sides = PerSide::from_fn(|side| counts[side].named(diff.tree(side).trace()));
+        (name, Lowering { row_count, sides })
+    };
+    counts.into_iter().map(lowering).collect()
 }
 
 /// Groups the rows by their name and by the result of `key`.
-fn grouped_rows<K: Eq + Hash>(analysis: &Attribution, key: impl Fn(&Row) -> K) -> Vec<RowGroup> {
+fn grouped_rows<K: Eq + Hash>(
+    diff: &TraceDiff,
+    ledger: &Ledger,
+    key: impl Fn(&Row) -> K,
+) -> Vec<RowGroup> {
     let mut numbers: FxHashMap<(String, K), usize> = FxHashMap::default();
     let mut groups: Vec<RowGroup> = Vec::new();
-    for (at, row) in analysis.rows().iter().enumerate() {
-        let group = *numbers.entry((analysis.row_name(row), key(row))).or_insert_with_key(|key| {
+    for (at, row) in ledger.rows().iter().enumerate() {
+        let group = *numbers.entry((row.name(diff), key(row))).or_insert_with_key(|key| {
             groups.push(empty(key.0.clone()));
             groups.len() - 1
         });
@@ -110,17 +108,17 @@ fn grouped_rows<K: Eq + Hash>(analysis: &Attribution, key: impl Fn(&Row) -> K) -
     groups
 }
 
-fn count_lowering(analysis: &Attribution, counts: &mut Counts, row: &Row, side: Side) {
-    let tree = analysis.tree(side);
+fn count_lowering(diff: &TraceDiff, ledger: &Ledger, counts: &mut Counts, row: &Row, side: Side) {
+    let tree = diff.tree(side);
     let name = |call: CallId| {
         tree.trace().name_id(tree.event(call).expect("every op and attributed call has an event"))
     };
     counts.time += row.time[side];
     let mut counted: FxHashSet<CallId> = FxHashSet::default();
     for &event in &row.events[side] {
-        let time = analysis.measure().time(tree, event);
+        let time = ledger.measure().time(tree, event);
         add_count(&mut counts.kernels, name(event), 1, time);
-        if let Some(op) = analysis.op_of(side, event) {
+        if let Some(op) = diff.op_of(side, event) {
             // An op that launches several kernels counts once.
             add_count(&mut counts.ops, name(op), u64::from(counted.insert(op)), time);
         }

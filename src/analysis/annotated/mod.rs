@@ -12,4 +12,4 @@
 mod open;
 mod rows;
 
-pub use rows::{AnnotatedFigures, AnnotatedRow};
+pub use rows::{AnnotatedFigures, AnnotatedRow, annotated_rows};

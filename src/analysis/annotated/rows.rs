@@ -2,7 +2,7 @@
 //! path consists of the names of the enclosing regions and of the region itself.
 
 use super::open::{PathId, Regions};
-use crate::analysis::Attribution;
+use crate::diff::TraceDiff;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallKind, CallTree};
@@ -41,23 +41,21 @@ pub struct AnnotatedFigures {
     pub gpu_idle: Option<Nanos>,
 }
 
-impl Attribution {
-    /// The regions that the programs marked with `record_function`, sorted by path. If GPU work was launched outside of
-    /// all regions, the last row contains this work. The list is empty if neither trace has regions.
-    pub fn annotated_rows(&self) -> Vec<AnnotatedRow> {
-        let mut found: BTreeMap<Vec<String>, PerSide<Option<AnnotatedFigures>>> = BTreeMap::new();
-        for side in Side::BOTH {
-            for (path, figures) in figures_of(self.tree(side)) {
-                found.entry(path).or_default()[side] = Some(figures);
-            }
+/// The regions that the programs marked with `record_function`, sorted by path. If GPU work was launched outside of
+/// all regions, the last row contains this work. The list is empty if neither trace has regions.
+pub fn annotated_rows(diff: &TraceDiff) -> Vec<AnnotatedRow> {
+    let mut found: BTreeMap<Vec<String>, PerSide<Option<AnnotatedFigures>>> = BTreeMap::new();
+    for side in Side::BOTH {
+        for (path, figures) in figures_of(diff.tree(side)) {
+            found.entry(path).or_default()[side] = Some(figures);
         }
-        let outside = found.remove(&Vec::new());
-        if found.is_empty() {
-            return Vec::new();
-        }
-        let rows = found.into_iter().chain(outside.map(|figures| (Vec::new(), figures)));
-        rows.map(|(path, figures)| AnnotatedRow { path, figures }).collect()
     }
+    let outside = found.remove(&Vec::new());
+    if found.is_empty() {
+        return Vec::new();
+    }
+    let rows = found.into_iter().chain(outside.map(|figures| (Vec::new(), figures)));
+    rows.map(|(path, figures)| AnnotatedRow { path, figures }).collect()
 }
 
 /// Totals for each path in one trace. The empty path stands for GPU work outside of regions.

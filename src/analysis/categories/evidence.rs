@@ -21,7 +21,9 @@ const OPTIMIZER: &str = "optimizer";
 
 /// The category of every measured event in both traces.
 #[derive(Debug, Clone)]
-pub(in crate::analysis) struct CategoryTable {
+pub struct CategoryTable {
+    rules: Categories,
+    measure: Measure,
     columns: PerSide<Vec<EventCategory>>,
 }
 
@@ -29,12 +31,9 @@ pub(super) const NOTHING: EventCategory =
     EventCategory { id: CategoryId::UNCLASSIFIED, source: CategorySource::Nothing };
 
 impl CategoryTable {
-    pub(in crate::analysis) fn new(
-        diff: &TraceDiff,
-        measure: Measure,
-        categories: &Categories,
-    ) -> CategoryTable {
-        let rules = categories.rules();
+    /// Assigns a category to each measured event.
+    pub(in crate::analysis) fn new(diff: &TraceDiff, categories: &Categories) -> CategoryTable {
+        let (measure, rules) = (Measure::of(diff.trees()), categories.rules());
         let mut columns =
             PerSide::from_fn_at_once(|side| column(diff.program(side), measure, rules));
         // If the ops above a kernel determine its category, this category also applies to other kernels with the same
@@ -46,12 +45,23 @@ impl CategoryTable {
         for side in Side::BOTH {
             same.apply(diff.tree(side), measure, rules, &mut columns[side]);
         }
-        CategoryTable { columns }
+        CategoryTable { rules: categories.clone(), measure, columns }
     }
 
-    /// The category of the measured event with the given slot; unclassified if `slot` is `None`.
-    pub(in crate::analysis) fn of(&self, side: Side, slot: Option<usize>) -> EventCategory {
-        slot.map_or(NOTHING, |slot| self.columns[side][slot])
+    /// Name of the category of a measured event.
+    #[doc(hidden)]
+    pub fn name(&self, diff: &TraceDiff, side: Side, call: CallId) -> &str {
+        self.rules.name(self.of(diff, side, call).id)
+    }
+
+    /// The rules that assign the categories.
+    pub fn rules(&self) -> &Categories {
+        &self.rules
+    }
+
+    /// The category of a measured event; calls that are not measured are unclassified.
+    pub fn of(&self, diff: &TraceDiff, side: Side, call: CallId) -> EventCategory {
+        self.measure.slot(diff.tree(side), call).map_or(NOTHING, |slot| self.columns[side][slot])
     }
 }
 

@@ -23,12 +23,11 @@ mod names;
 mod rules;
 mod same_kernels;
 
+pub use evidence::CategoryTable;
+pub(super) use evidence::OPTIMIZER_FRAME;
 pub use evidence::TraceCategories;
-pub(super) use evidence::{CategoryTable, OPTIMIZER_FRAME};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::side::Side;
-use crate::tree::CallId;
 use rules::{Rules, Strength};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -186,18 +185,5 @@ impl Categories {
             .categories
             .get(usize::from(id.0))
             .map_or_else(Vec::new, |rule| rule.replaces.iter().map(String::as_str).collect())
-    }
-}
-
-impl super::Attribution {
-    /// The category of a measured event; calls that are not measured are unclassified.
-    pub fn category(&self, side: Side, call: CallId) -> EventCategory {
-        self.categories.of(side, self.slot(side, call))
-    }
-
-    /// Name of the category of a measured event.
-    #[doc(hidden)]
-    pub fn category_name(&self, side: Side, call: CallId) -> &str {
-        self.options().categories.name(self.category(side, call).id)
     }
 }

@@ -3,10 +3,11 @@
 //! A program that hangs for 60 ms in one of five steps has a different problem from a program that takes 12 ms longer
 //! in every step. The evidence for a cause therefore says whether its time difference is concentrated in a few steps.
 
-use crate::analysis::Attribution;
-use crate::analysis::account::Row;
+use crate::analysis::account::{Ledger, Row};
 use crate::analysis::robust::Few;
-use crate::diff::MergedId;
+use crate::analysis::steps::StepPairs;
+use crate::analysis::wall::Wall;
+use crate::diff::{MergedId, TraceDiff};
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -22,27 +23,27 @@ pub(super) struct ByStep {
 impl ByStep {
     /// Adds up the busy time of the attribution rows at the given positions, separately for each
     /// step.
-    pub(super) fn of_rows(analysis: &Attribution, rows: &[usize]) -> ByStep {
-        let (wall, mut sums) = (analysis.wall(), ByStep::default());
+    pub(super) fn of_rows(
+        diff: &TraceDiff,
+        ledger: &Ledger,
+        wall: &Wall,
+        rows: &[usize],
+    ) -> ByStep {
+        let (wall, mut sums) = (wall, ByStep::default());
         for &at in rows {
             for side in Side::BOTH {
                 let time = wall.busy()[at][side];
-                sums.add(side, step_of_row(analysis, &analysis.rows()[at], side), time);
+                sums.add(side, step_of_row(diff, &ledger.rows()[at], side), time);
             }
         }
         sums
     }
 
     /// Adds the idle time that is attributed to a node to the steps that contain the node's calls.
-    pub(super) fn add_idle(
-        &mut self,
-        analysis: &Attribution,
-        owner: MergedId,
-        time: PerSide<Nanos>,
-    ) {
-        let node = analysis.diff().merged().node(owner);
+    pub(super) fn add_idle(&mut self, diff: &TraceDiff, owner: MergedId, time: PerSide<Nanos>) {
+        let node = diff.merged().node(owner);
         for side in Side::BOTH {
-            let step = node.call(side).and_then(|call| analysis.steps(side).step(call));
+            let step = node.call(side).and_then(|call| diff.steps(side).step(call));
             self.add(side, step, time[side]);
         }
     }
@@ -70,11 +71,11 @@ impl ByStep {
 
     /// Finds the few steps that contain most of the time difference. Returns `None` if the difference is spread over
     /// many steps, or if too much of the time cannot be assigned to a step.
-    pub(super) fn few(&self, analysis: &Attribution) -> Option<Few> {
+    pub(super) fn few(&self, diff: &TraceDiff, compared: &StepPairs) -> Option<Few> {
         let known: Nanos = Side::BOTH.iter().flat_map(|&side| &self.times[side]).copied().sum();
         let samples = PerSide::from_fn(|side| {
-            let steps = (0..analysis.steps(side).len() as u32).map(StepId);
-            let compared = steps.filter(|&step| !analysis.wall().is_step_alone(side, step));
+            let steps = (0..diff.steps(side).len() as u32).map(StepId);
+            let compared = steps.filter(|&step| !compared.is_alone(side, step));
             let time = |step: StepId| self.times[side].get(step.index()).copied();
             compared.map(|step| time(step).unwrap_or_default().as_micros()).collect()
         });
@@ -86,7 +87,7 @@ impl ByStep {
 const OTHERS: i64 = 10;
 
 /// The step that launched a row's work on one side.
-fn step_of_row(analysis: &Attribution, row: &Row, side: Side) -> Option<StepId> {
+fn step_of_row(diff: &TraceDiff, row: &Row, side: Side) -> Option<StepId> {
     let call = row.events[side].first().copied().or(row.calls[side])?;
-    analysis.steps(side).step(call)
+    diff.steps(side).step(call)
 }

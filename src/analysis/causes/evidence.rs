@@ -9,11 +9,11 @@ use super::places::Place;
 use super::places::{module_class, plain_node_name, plain_owner_name};
 use super::reason::Reason;
 use super::scale::Scale;
-use crate::analysis::Attribution;
+use crate::analysis::account::Ledger;
 use crate::analysis::efficiency::{WorkChange, clause, work_change};
 use crate::analysis::fusion::{FusionRow, KernelChange};
-use crate::analysis::wall::IdleKind;
-use crate::diff::MergedId;
+use crate::analysis::wall::{IdleKind, Wall};
+use crate::diff::{MergedId, TraceDiff};
 use crate::order::Order as _;
 use crate::program::counted;
 use crate::side::{PerSide, Side};
@@ -22,11 +22,13 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn of_part(
-    analysis: &Attribution,
+    diff: &TraceDiff,
+    ledger: &Ledger,
+    wall: &Wall,
     part: &BusyPart<'_>,
     (scale, fusions): (Scale, &[FusionRow]),
 ) -> Cause {
-    let reason = busy_reason(analysis, part, scale);
+    let reason = busy_reason(ledger, part, scale);
     let (baseline, candidate) = part.key.arguments.clone();
     Cause {
         reason,
@@ -40,10 +42,10 @@ pub(super) fn of_part(
         count: part.count,
         idle_of_runs: PerSide::default(),
         difference: Nanos::ZERO,
-        evidence: busy_evidence(analysis, part, reason, (scale, fusions)),
+        evidence: busy_evidence(diff, ledger, part, reason, (scale, fusions)),
         kernels: part.kernels.as_ref().map(|kernels| longest(kernels)),
         few: None,
-        by_step: ByStep::of_rows(analysis, &part.rows),
+        by_step: ByStep::of_rows(diff, ledger, wall, &part.rows),
     }
 }
 
@@ -54,7 +56,7 @@ pub(super) fn in_order(mut nodes: Vec<MergedId>) -> Vec<MergedId> {
     nodes
 }
 
-fn busy_reason(analysis: &Attribution, part: &BusyPart<'_>, scale: Scale) -> Reason {
+fn busy_reason(ledger: &Ledger, part: &BusyPart<'_>, scale: Scale) -> Reason {
     let is_slower = scale.difference(part.time) > 0;
     let arguments = &part.key.arguments;
     if part.key.kind == PartKind::Region {
@@ -71,7 +73,7 @@ fn busy_reason(analysis: &Attribution, part: &BusyPart<'_>, scale: Scale) -> Rea
     if arguments.0 != arguments.1 && !arguments.0.is_empty() && !arguments.1.is_empty() {
         return Reason::MoreWork;
     }
-    if is_host(analysis) {
+    if is_host(ledger) {
         return Reason::Host;
     }
     if part.key.kind == PartKind::Common
@@ -92,14 +94,15 @@ fn busy_reason(analysis: &Attribution, part: &BusyPart<'_>, scale: Scale) -> Rea
 /// Describes a difference in busy time. All times are per step, like the cost that is printed next to the evidence.
 /// Counts are also per step if they are divisible by the number of steps.
 fn busy_evidence(
-    analysis: &Attribution,
+    diff: &TraceDiff,
+    ledger: &Ledger,
     part: &BusyPart<'_>,
     reason: Reason,
     (scale, fusions): (Scale, &[FusionRow]),
 ) -> String {
     let time = part.kernel_time();
     let time = PerSide::from_fn(|side| scale.millis_per_step(side, time[side]));
-    let noun = if is_host(analysis) { "op" } else { "kernel" };
+    let noun = if is_host(ledger) { "op" } else { "kernel" };
     let counts = match part.key.kind {
         PartKind::Region => regions(part, noun, scale),
         PartKind::Common | PartKind::Below | PartKind::Unlinked => counts(part, noun, scale),
@@ -117,13 +120,13 @@ fn busy_evidence(
         PartKind::Below => format!("; {}", instead(&part.ops, scale)),
         PartKind::Common | PartKind::Region | PartKind::Unlinked => String::new(),
     };
-    let below = unresolved(analysis, part, scale);
+    let below = unresolved(diff, ledger, part, scale);
     times + &work(part, scale) + &fused(fusions, part) + &ops + &names + &below
 }
 
 /// Returns a caveat if the difference is at most one clock tick per event, and an empty string otherwise.
-fn unresolved(analysis: &Attribution, part: &BusyPart<'_>, scale: Scale) -> String {
-    let (Some(tick), false) = (analysis.coarse_tick(), is_host(analysis)) else {
+fn unresolved(diff: &TraceDiff, ledger: &Ledger, part: &BusyPart<'_>, scale: Scale) -> String {
+    let (Some(tick), false) = (diff.coarse_tick(), is_host(ledger)) else {
         return String::new();
     };
     let ticks = part.kernel_count().map(|count| Nanos(count as i64 * tick.0));
@@ -261,7 +264,7 @@ fn longest(kernels: &Kernels<'_>) -> Vec<String> {
 
 /// Creates the cause for a part of the idle time, which belongs to all calls with the same call path.
 pub(super) fn of_idle(
-    analysis: &Attribution,
+    diff: &TraceDiff,
     kind: IdleKind,
     (place, above): (Option<&Place>, Option<MergedId>),
     part: &IdlePart,
@@ -271,13 +274,13 @@ pub(super) fn of_idle(
     let node = place.map(|place| place.node);
     let name = match place {
         None => crate::tree::UNLINKED.to_owned(),
-        Some(place) if place.is_common => plain_owner_name(analysis, place.node),
-        Some(place) => one_sided_name(analysis, place, above, &part.instead),
+        Some(place) if place.is_common => plain_owner_name(diff, place.node),
+        Some(place) => one_sided_name(diff, place, above, &part.instead),
     };
     Cause {
         reason: Reason::of_idle(kind),
         place: name,
-        module: node.map_or_else(String::new, |node| module_class(analysis, node)),
+        module: node.map_or_else(String::new, |node| module_class(diff, node)),
         arguments: PerSide::default(),
         node,
         nodes,
@@ -314,7 +317,7 @@ fn idle_evidence(part: &IdlePart, scale: Scale) -> String {
 /// Name of unmatched calls below a common node, such as `a → b in c`. `a` and `b` are the
 /// outermost unmatched calls with the most idle time on each side, and `c` is the common node.
 fn one_sided_name(
-    analysis: &Attribution,
+    diff: &TraceDiff,
     place: &Place,
     above: Option<MergedId>,
     instead: &PerSide<Option<String>>,
@@ -322,9 +325,9 @@ fn one_sided_name(
     let name = match (&instead.baseline, &instead.candidate) {
         (Some(a), Some(b)) if a != b => format!("{a} → {b}"),
         (Some(name), _) | (None, Some(name)) => name.clone(),
-        (None, None) => plain_node_name(analysis, place.node),
+        (None, None) => plain_node_name(diff, place.node),
     };
-    above.map_or_else(|| name.clone(), |at| format!("{name} in {}", plain_node_name(analysis, at)))
+    above.map_or_else(|| name.clone(), |at| format!("{name} in {}", plain_node_name(diff, at)))
 }
 
 #[cfg(test)]

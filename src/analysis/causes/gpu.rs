@@ -3,12 +3,12 @@
 
 use super::places::{common_above, module_class, plain_node_name};
 use super::scale::Scale;
-use crate::analysis::account::{Row, RowKind};
-use crate::analysis::efficiency::Efficiency;
+use crate::analysis::account::{Ledger, Row, RowKind, RowNameIds};
+use crate::analysis::efficiency::{Efficiency, TraceEfficiency};
 use crate::analysis::grouped::Grouped;
-use crate::analysis::wall::{is_of_other_steps, is_row_alone};
-use crate::analysis::{Attribution, RowNameIds};
-use crate::diff::MergedId;
+use crate::analysis::steps::StepPairs;
+use crate::analysis::wall::{Wall, is_of_other_steps, is_row_alone};
+use crate::diff::{MergedId, TraceDiff};
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, Nanos, TextId};
@@ -67,27 +67,32 @@ pub(super) struct BusyPart<'a> {
 }
 
 /// Divides the busy time of the window into parts whose times add up exactly to the busy time.
-pub(super) fn parts(analysis: &Attribution) -> Vec<BusyPart<'_>> {
-    let wall = analysis.wall();
+pub(super) fn parts<'a>(
+    diff: &'a TraceDiff,
+    ledger: &'a Ledger,
+    compared: &StepPairs,
+    wall: &Wall,
+    efficiency: &'a PerSide<TraceEfficiency>,
+) -> Vec<BusyPart<'a>> {
     let mut parts: Grouped<PartIds, PartKey, BusyPart<'_>> = Grouped::new();
-    for (at, row) in analysis.rows().iter().enumerate() {
-        let kind = part_kind(analysis, row);
-        let node = part_node(analysis, row, kind);
-        let ids = part_ids(analysis, row, kind, node);
-        let key = || key(analysis, row, kind, node);
+    for (at, row) in ledger.rows().iter().enumerate() {
+        let kind = part_kind(diff, row);
+        let node = part_node(diff, row, kind);
+        let ids = part_ids(diff, row, kind, node);
+        let key = || key(diff, row, kind, node);
         let part = parts.entry(ids, key, |key| BusyPart::empty(key.clone(), node));
         let works = |side: &Side| !row.events[*side].is_empty();
-        if !is_of_other_steps(analysis, row) {
+        if !is_of_other_steps(diff, compared, row) {
             part.rows.push(at);
         }
         for side in Side::BOTH.into_iter().filter(works) {
             let busy = wall.busy()[at][side];
             part.time[side] += busy;
             let is_before = busy == Nanos::ZERO && wall.busy_before()[at][side] > Nanos::ZERO;
-            let mut events = events_of_window(analysis, row, side).peekable();
-            if !is_before && !is_row_alone(analysis, row, side) && events.peek().is_some() {
+            let mut events = events_of_window(diff, wall, row, side).peekable();
+            if !is_before && !is_row_alone(diff, compared, row, side) && events.peek().is_some() {
                 part.nodes.extend(node);
-                part.add(analysis, row, side, events);
+                part.add(diff, ledger, efficiency, row, side, events);
             }
         }
     }
@@ -112,20 +117,22 @@ impl<'a> BusyPart<'a> {
 
     fn add(
         &mut self,
-        analysis: &'a Attribution,
+        diff: &'a TraceDiff,
+        ledger: &'a Ledger,
+        efficiency: &'a PerSide<TraceEfficiency>,
         row: &Row,
         side: Side,
         events: impl Iterator<Item = CallId>,
     ) {
-        let tree = analysis.tree(side);
+        let tree = diff.tree(side);
         self.count[side] += 1;
-        self.efficiency[side].absorb(&analysis.row_efficiency(row, side));
+        self.efficiency[side].absorb(&efficiency[side].of_events(&row.events[side]));
         for event in events {
             let kernel = self.kernels[side].entry(tree.name(event)).or_default();
             kernel.0 += 1;
-            kernel.1 += analysis.time_of(side, event);
+            kernel.1 += ledger.time_of(diff, side, event);
         }
-        self.facing[side] += analysis.calls_of_region(row, side);
+        self.facing[side] += row.calls_of_region(diff, side);
         if let Some(call) = row.calls[side] {
             *self.ops[side].entry(tree.name(call)).or_default() += 1;
         }
@@ -162,9 +169,14 @@ impl<'a> BusyPart<'a> {
 
 /// The row's events on one side that overlap the window of this side. Other events, such as kernels that run after the
 /// last step, are not part of the wall time.
-fn events_of_window(analysis: &Attribution, row: &Row, side: Side) -> impl Iterator<Item = CallId> {
-    let window = analysis.wall().windows()[side];
-    let tree = analysis.tree(side);
+fn events_of_window(
+    diff: &TraceDiff,
+    wall: &Wall,
+    row: &Row,
+    side: Side,
+) -> impl Iterator<Item = CallId> {
+    let window = wall.windows()[side];
+    let tree = diff.tree(side);
     row.events[side].iter().copied().filter(move |&call| {
         let event = tree.event(call).expect("every attributed call has an event");
         window.overlaps(tree.trace().start(event), tree.trace().end(event))
@@ -172,28 +184,28 @@ fn events_of_window(analysis: &Attribution, row: &Row, side: Side) -> impl Itera
 }
 
 /// The node to which a row's work is attributed.
-fn part_node(analysis: &Attribution, row: &Row, kind: PartKind) -> Option<MergedId> {
-    let merged = analysis.diff().merged();
+fn part_node(diff: &TraceDiff, row: &Row, kind: PartKind) -> Option<MergedId> {
+    let merged = diff.merged();
     let call = |side: Side| row.calls[side].map(|call| (side, call));
     let own = call(Side::Baseline).or_else(|| call(Side::Candidate));
     let own = own.map(|(side, call)| merged.of(side, call));
     match kind {
         PartKind::Common | PartKind::Region => own,
-        PartKind::Below => own.and_then(|own| common_above(analysis, own)).or(own),
+        PartKind::Below => own.and_then(|own| common_above(diff, own)).or(own),
         PartKind::Unlinked => None,
     }
 }
 
-fn key(analysis: &Attribution, row: &Row, kind: PartKind, node: Option<MergedId>) -> PartKey {
+fn key(diff: &TraceDiff, row: &Row, kind: PartKind, node: Option<MergedId>) -> PartKey {
     let name = match (kind, node) {
-        (PartKind::Common | PartKind::Region, _) | (_, None) => analysis.row_name(row),
-        (PartKind::Below | PartKind::Unlinked, Some(node)) => plain_node_name(analysis, node),
+        (PartKind::Common | PartKind::Region, _) | (_, None) => row.name(diff),
+        (PartKind::Below | PartKind::Unlinked, Some(node)) => plain_node_name(diff, node),
     };
     let arguments = match kind {
-        PartKind::Common => PerSide::from_fn(|side| arguments(analysis, side, row)),
+        PartKind::Common => PerSide::from_fn(|side| arguments(diff, side, row)),
         PartKind::Below | PartKind::Region | PartKind::Unlinked => PerSide::default(),
     };
-    let module = node.map_or_else(String::new, |node| module_class(analysis, node));
+    let module = node.map_or_else(String::new, |node| module_class(diff, node));
     PartKey { module, name, arguments: (arguments.baseline, arguments.candidate), kind }
 }
 
@@ -207,17 +219,17 @@ enum PartIds {
     At(PartKind, Option<MergedId>, RowNameIds),
 }
 
-fn part_ids(analysis: &Attribution, row: &Row, kind: PartKind, node: Option<MergedId>) -> PartIds {
-    let names = analysis.row_name_ids(row);
+fn part_ids(diff: &TraceDiff, row: &Row, kind: PartKind, node: Option<MergedId>) -> PartIds {
+    let names = row.name_ids(diff);
     match (kind, node) {
         (PartKind::Common, Some(node)) => {
             let shapes = |side: Side| {
-                let Arguments { dims, types, .. } = analysis.arguments_of(row, side);
+                let Arguments { dims, types, .. } = row.arguments(diff, side);
                 [dims, types]
             };
-            let node = analysis.diff().merged().node(node);
+            let node = diff.merged().node(node);
             let module = |side: Side| {
-                let tree = analysis.tree(side);
+                let tree = diff.tree(side);
                 let module = tree.module(node.call(side)?)?;
                 Some(tree.trace().name_id(tree.event(module)?))
             };
@@ -229,32 +241,32 @@ fn part_ids(analysis: &Attribution, row: &Row, kind: PartKind, node: Option<Merg
     }
 }
 
-fn part_kind(analysis: &Attribution, row: &Row) -> PartKind {
+fn part_kind(diff: &TraceDiff, row: &Row) -> PartKind {
     match row.kind {
         RowKind::CommonOp => PartKind::Common,
         RowKind::Replaced => PartKind::Region,
         RowKind::Unlinked => PartKind::Unlinked,
-        RowKind::Launch if is_common(analysis, row) => PartKind::Common,
+        RowKind::Launch if is_common(diff, row) => PartKind::Common,
         RowKind::Launch | RowKind::OneSidedOp | RowKind::RenamedOp => PartKind::Below,
     }
 }
 
-fn is_common(analysis: &Attribution, row: &Row) -> bool {
+fn is_common(diff: &TraceDiff, row: &Row) -> bool {
     let call = row.calls.baseline;
-    call.is_some_and(|call| analysis.diff().relation(Side::Baseline, call).is_common())
+    call.is_some_and(|call| diff.relation(Side::Baseline, call).is_common())
 }
 
 /// The shapes and types of the inputs of a row's op. Argument values are omitted, because they may differ from step to
 /// step.
-fn arguments(analysis: &Attribution, side: Side, row: &Row) -> String {
-    let Arguments { dims, types, .. } = analysis.arguments_of(row, side);
-    let text = |id| analysis.tree(side).trace().text(id);
+fn arguments(diff: &TraceDiff, side: Side, row: &Row) -> String {
+    let Arguments { dims, types, .. } = row.arguments(diff, side);
+    let text = |id| diff.tree(side).trace().text(id);
     format!("{} {}", text(dims), text(types)).trim().to_owned()
 }
 
 /// Whether the analysis measures host time instead of GPU time. If so, the busy time is host time.
-pub(super) fn is_host(analysis: &Attribution) -> bool {
-    match analysis.measure() {
+pub(super) fn is_host(ledger: &Ledger) -> bool {
+    match ledger.measure() {
         Measure::GpuTime => false,
         Measure::HostSelfTime => true,
     }

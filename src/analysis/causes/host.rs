@@ -14,9 +14,10 @@
 use super::by_step::ByStep;
 use super::places::{OwnerIds, PlaceId, Places};
 use super::scale::Scale;
-use crate::analysis::Attribution;
 use crate::analysis::grouped::Grouped;
+use crate::analysis::runs::Run;
 use crate::analysis::wall::{IdleKind, IdleRow, Part};
+use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -95,20 +96,21 @@ pub(super) fn roll_up(
 /// but only if this part includes the idle time of all places below it.
 pub(super) fn add_runs(
     parts: &mut [(IdleKind, IdlePart)],
-    analysis: &Attribution,
+    diff: &TraceDiff,
+    runs: &PerSide<Vec<Run>>,
     places: &mut Places<'_>,
 ) {
-    if Side::BOTH.iter().all(|&side| analysis.runs(side).is_empty()) {
+    if Side::BOTH.iter().all(|&side| runs[side].is_empty()) {
         return;
     }
     let part_of: BTreeMap<(IdleKind, Option<PlaceId>), usize> =
         parts.iter().enumerate().map(|(at, (kind, part))| ((*kind, part.place), at)).collect();
     for side in Side::BOTH {
-        let runs = analysis.runs(side);
+        let runs = &runs[side];
         parts.iter_mut().for_each(|(_, part)| part.runs[side] = vec![Nanos::ZERO; runs.len()]);
         for (number, run) in runs.iter().enumerate() {
             for (kind, call, time) in run.idle() {
-                let own = call.map(|call| places.of(analysis.diff().merged().of(side, call)));
+                let own = call.map(|call| places.of(diff.merged().of(side, call)));
                 let around = std::iter::successors(own, |at| places.all()[at.index()].above);
                 let mut around = around.map(Some).chain(own.is_none().then_some(None));
                 let found = around.find_map(|at| Some((at, *part_of.get(&(kind, at))?)));
@@ -230,7 +232,7 @@ fn name_owners(
             let name = || (part, places.owner_name(owner));
             let sum = sums.entry((part, places.owner_ids(owner)), name, |_| 0);
             *sum += scale.difference(row.time);
-            parts[part].by_step.add_idle(places.analysis(), owner, row.time);
+            parts[part].by_step.add_idle(places.diff(), owner, row.time);
         }
     }
     let differing = sums.into_sorted().filter(|(_, difference)| *difference != 0);

@@ -25,11 +25,15 @@ mod places;
 mod reason;
 mod scale;
 
+use crate::analysis::account::Ledger;
+use crate::analysis::efficiency::TraceEfficiency;
+use crate::analysis::runs::Run;
+use crate::analysis::steps::StepPairs;
+use crate::diff::TraceDiff;
 use crate::order::Order as _;
 pub use cause::Cause;
 pub use reason::Reason;
 
-use super::Attribution;
 use super::fusion::FusionRow;
 use super::wall::{IdleKind, Wall, WallTotals};
 use crate::side::PerSide;
@@ -46,16 +50,23 @@ pub struct Causes {
 }
 
 impl Causes {
-    pub(super) fn of(analysis: &Attribution, fusions: &[FusionRow]) -> Causes {
-        let wall = analysis.wall();
+    pub(super) fn of(
+        diff: &TraceDiff,
+        ledger: &Ledger,
+        compared: &StepPairs,
+        wall: &Wall,
+        runs: &PerSide<Vec<Run>>,
+        efficiency: &PerSide<TraceEfficiency>,
+        fusions: &[FusionRow],
+    ) -> Causes {
         let scale = Scale::of(wall);
-        let mut list: Vec<Cause> = gpu::parts(analysis)
+        let mut list: Vec<Cause> = gpu::parts(diff, ledger, compared, wall, efficiency)
             .iter()
-            .map(|part| evidence::of_part(analysis, part, (scale, fusions)))
+            .map(|part| evidence::of_part(diff, ledger, wall, part, (scale, fusions)))
             .collect();
         list.retain(|cause| scale.difference(cause.time) != 0);
         clock::merge(&mut list, scale);
-        list.extend(idle_causes(analysis, wall, scale));
+        list.extend(idle_causes(diff, runs, wall, scale));
         list.extend(before_window(wall, scale));
         merge::small_ones(&mut list, scale);
         let exact = |cause: &Cause| scale.difference(cause.time);
@@ -67,7 +78,7 @@ impl Causes {
         let differences = scale.round_all(&list.iter().map(exact).collect::<Vec<i128>>());
         for (cause, difference) in list.iter_mut().zip(differences) {
             cause.difference = difference;
-            cause.few = std::mem::take(&mut cause.by_step).few(analysis);
+            cause.few = std::mem::take(&mut cause.by_step).few(diff, compared);
             if let Some(few) = cause.few {
                 cause.evidence += &format!("; {}", few.words("steps"));
             }
@@ -121,22 +132,27 @@ impl Causes {
 }
 
 /// The causes of idle time, grouped by kind.
-fn idle_causes(analysis: &Attribution, wall: &Wall, scale: Scale) -> Vec<Cause> {
-    let mut places = Places::new(analysis);
+fn idle_causes(
+    diff: &TraceDiff,
+    runs: &PerSide<Vec<Run>>,
+    wall: &Wall,
+    scale: Scale,
+) -> Vec<Cause> {
+    let mut places = Places::new(diff);
     let mut parts = Vec::new();
     for kind in IdleKind::ALL {
         let of_kind = host::roll_up(wall.idle(), kind, &mut places, scale);
         parts.extend(of_kind.into_iter().map(|part| (kind, part)));
     }
     let nodes = places.nodes();
-    host::add_runs(&mut parts, analysis, &mut places);
+    host::add_runs(&mut parts, diff, runs, &mut places);
     parts.retain(|(_, part)| scale.difference(part.time) != 0);
     let cause = |(kind, part): &(IdleKind, host::IdlePart)| {
         let place = part.place.map(|place| &places.all()[place.index()]);
         let above = place.and_then(|place| place.above);
         let above = above.map(|above| places.all()[above.index()].node);
         let nodes = part.place.map_or_else(Vec::new, |place| nodes[place.index()].clone());
-        evidence::of_idle(analysis, *kind, (place, above), part, nodes, scale)
+        evidence::of_idle(diff, *kind, (place, above), part, nodes, scale)
     };
     parts.iter().map(cause).collect()
 }

@@ -13,8 +13,8 @@
 //! baseline, the replaced work and the new work are therefore reported together. Matched calls with different names
 //! have a separate place for each pair of names.
 
-use crate::analysis::{Attribution, REPLACED};
-use crate::diff::{MergedId, MergedNode};
+use crate::analysis::account::REPLACED;
+use crate::diff::{MergedId, MergedNode, TraceDiff};
 use crate::side::{PerSide, Side};
 use crate::trace::TextId;
 use crate::tree::{CallId, CallKind, ModuleName};
@@ -68,7 +68,7 @@ pub(super) struct Place {
 
 /// Assigns nodes to places, and caches the place of each node.
 pub(super) struct Places<'a> {
-    analysis: &'a Attribution,
+    diff: &'a TraceDiff,
     places: Vec<Place>,
     ids: FxHashMap<(Option<PlaceId>, Key<'a>), PlaceId>,
     /// Cache of the places of common calls, by enclosing place and name ids. There are far fewer names than nodes.
@@ -77,18 +77,18 @@ pub(super) struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    pub(super) fn new(analysis: &'a Attribution) -> Self {
+    pub(super) fn new(diff: &'a TraceDiff) -> Self {
         Places {
-            analysis,
+            diff,
             places: Vec::new(),
             ids: FxHashMap::default(),
             known: FxHashMap::default(),
-            of_nodes: vec![None; analysis.diff().merged().len()],
+            of_nodes: vec![None; diff.merged().len()],
         }
     }
 
-    pub(super) fn analysis(&self) -> &'a Attribution {
-        self.analysis
+    pub(super) fn diff(&self) -> &'a TraceDiff {
+        self.diff
     }
 
     /// All places; each place comes after its enclosing place.
@@ -99,7 +99,7 @@ impl<'a> Places<'a> {
     /// For each place, the nodes that have been assigned to it so far, in merged-tree order.
     pub(super) fn nodes(&self) -> Vec<Vec<MergedId>> {
         let mut nodes = vec![Vec::new(); self.places.len()];
-        for (node, place) in self.analysis.diff().merged().ids().zip(&self.of_nodes) {
+        for (node, place) in self.diff.merged().ids().zip(&self.of_nodes) {
             if let Some(place) = place {
                 nodes[place.index()].push(node);
             }
@@ -108,29 +108,29 @@ impl<'a> Places<'a> {
     }
 
     pub(super) fn is_module(&self, node: MergedId) -> bool {
-        let node = self.analysis.diff().merged().node(node);
-        Side::BOTH.iter().any(|&side| {
-            node.call(side).is_some_and(|call| self.analysis.tree(side).is_module(call))
-        })
+        let node = self.diff.merged().node(node);
+        Side::BOTH
+            .iter()
+            .any(|&side| node.call(side).is_some_and(|call| self.diff.tree(side).is_module(call)))
     }
 
     /// Name of an owner of idle time. The name of a runtime call includes the name of its caller, which is more
     /// informative.
     pub(super) fn owner_name(&self, node: MergedId) -> String {
-        plain_owner_name(self.analysis, node)
+        plain_owner_name(self.diff, node)
     }
 
     pub(super) fn owner_ids(&self, node: MergedId) -> OwnerIds {
-        owner_ids(self.analysis, node)
+        owner_ids(self.diff, node)
     }
 
     /// For each side, the name of the outermost unmatched call at or above a node, if there is one. All calls that a
     /// compiled region replaced have the same name here, because none of them is representative.
     pub(super) fn outermost(&self, node: MergedId) -> PerSide<Option<&'a str>> {
-        let diff = self.analysis.diff();
+        let diff = self.diff;
         PerSide::from_fn(|side| {
             let call = diff.merged().node(node).call(side)?;
-            let outermost = outermost_alone(self.analysis, side, call)?;
+            let outermost = outermost_alone(self.diff, side, call)?;
             let region = diff.region_of(side, outermost).map(|at| &diff.regions()[at]);
             let is_replaced = region.is_some_and(|region| region.side != side);
             Some(if is_replaced { REPLACED } else { diff.plain_name(side, outermost) })
@@ -143,10 +143,10 @@ impl<'a> Places<'a> {
         }
         // Ancestors of the node that have no place yet. Usually, all ancestors already have a place.
         let mut path = Vec::new();
-        let mut next = common_above(self.analysis, node);
+        let mut next = common_above(self.diff, node);
         while let Some(at) = next.filter(|at| self.of_nodes[at.index()].is_none()) {
             path.push(at);
-            next = common_above(self.analysis, at);
+            next = common_above(self.diff, at);
         }
         let mut above = next.and_then(|at| self.of_nodes[at.index()]);
         for &at in path.iter().rev() {
@@ -173,14 +173,14 @@ impl<'a> Places<'a> {
 
     /// Kinds and name ids of a common call; `None` for all other nodes, including threads.
     fn common_names(&self, node: MergedId) -> Option<NameIds> {
-        let diff = self.analysis.diff();
+        let diff = self.diff;
         let MergedNode::Both(a, _) = diff.merged().node(node) else { return None };
         let is_call = match diff.tree(Side::Baseline).kind(a) {
             CallKind::Thread | CallKind::Unlinked => false,
             CallKind::Frame | CallKind::Op | CallKind::Runtime | CallKind::Gpu => true,
         };
         let is_common = is_call && diff.relation(Side::Baseline, a).is_common();
-        is_common.then(|| name_ids(self.analysis, node))
+        is_common.then(|| name_ids(self.diff, node))
     }
 
     fn find_or_add(&mut self, node: MergedId, above: Option<PlaceId>) -> PlaceId {
@@ -198,7 +198,7 @@ impl<'a> Places<'a> {
     }
 
     fn key(&self, id: MergedId) -> Key<'a> {
-        let diff = self.analysis.diff();
+        let diff = self.diff;
         let plain = |side: Side, call: CallId| diff.plain_name(side, call);
         match diff.merged().node(id) {
             MergedNode::Both(a, b) if diff.relation(Side::Baseline, a).is_common() => {
@@ -209,7 +209,7 @@ impl<'a> Places<'a> {
                     }
                 }
             }
-            MergedNode::Both(..) | MergedNode::Only(..) => match renamed(self.analysis, id) {
+            MergedNode::Both(..) | MergedNode::Only(..) => match renamed(self.diff, id) {
                 Some((a, b)) => Key::Renamed(plain(Side::Baseline, a), plain(Side::Candidate, b)),
                 None => Key::OneSided,
             },
@@ -219,18 +219,18 @@ impl<'a> Places<'a> {
 
 /// The outermost call on the path from `call` upward that is below the nearest common call; `None` if `call` itself is
 /// common.
-fn outermost_alone(analysis: &Attribution, side: Side, call: CallId) -> Option<CallId> {
-    let path = std::iter::once(call).chain(analysis.tree(side).ancestors(call));
-    path.take_while(|&at| !analysis.diff().relation(side, at).is_common()).last()
+fn outermost_alone(diff: &TraceDiff, side: Side, call: CallId) -> Option<CallId> {
+    let path = std::iter::once(call).chain(diff.tree(side).ancestors(call));
+    path.take_while(|&at| !diff.relation(side, at).is_common()).last()
 }
 
 /// The renamed call at or above a node, which consists of two matched calls with different names. Only the call that
 /// [`outermost_alone`] returns is considered.
-fn renamed(analysis: &Attribution, id: MergedId) -> Option<(CallId, CallId)> {
-    let (diff, merged) = (analysis.diff(), analysis.diff().merged());
+fn renamed(diff: &TraceDiff, id: MergedId) -> Option<(CallId, CallId)> {
+    let merged = diff.merged();
     let node = merged.node(id);
     let outermost = |side: Side| {
-        let alone = outermost_alone(analysis, side, node.call(side)?)?;
+        let alone = outermost_alone(diff, side, node.call(side)?)?;
         Some(merged.of(side, alone))
     };
     let pair = match (outermost(Side::Baseline), outermost(Side::Candidate)) {
@@ -241,7 +241,7 @@ fn renamed(analysis: &Attribution, id: MergedId) -> Option<(CallId, CallId)> {
     match pair {
         MergedNode::Only(..) => None,
         MergedNode::Both(a, b) => {
-            let is_outermost = |side, call| outermost_alone(analysis, side, call) == Some(call);
+            let is_outermost = |side, call| outermost_alone(diff, side, call) == Some(call);
             (diff.partner(Side::Baseline, a) == Some(b)
                 && is_outermost(Side::Baseline, a)
                 && is_outermost(Side::Candidate, b))
@@ -250,21 +250,20 @@ fn renamed(analysis: &Attribution, id: MergedId) -> Option<(CallId, CallId)> {
     }
 }
 
-pub(super) fn owner_ids(analysis: &Attribution, id: MergedId) -> OwnerIds {
-    let own = name_ids(analysis, id);
+pub(super) fn owner_ids(diff: &TraceDiff, id: MergedId) -> OwnerIds {
+    let own = name_ids(diff, id);
     let is_runtime = matches!(
         own,
         PerSide { baseline: Some((CallKind::Runtime, _)), .. }
             | PerSide { candidate: Some((CallKind::Runtime, _)), .. }
     );
-    let above = analysis.diff().merged().parent(id).filter(|_| is_runtime);
-    OwnerIds { own, above: above.map_or_else(NameIds::default, |above| name_ids(analysis, above)) }
+    let above = diff.merged().parent(id).filter(|_| is_runtime);
+    OwnerIds { own, above: above.map_or_else(NameIds::default, |above| name_ids(diff, above)) }
 }
 
 /// The nearest common node that is above the given node in both trees. The result does not depend on which trace is the
 /// baseline.
-pub(super) fn common_above(analysis: &Attribution, node: MergedId) -> Option<MergedId> {
-    let diff = analysis.diff();
+pub(super) fn common_above(diff: &TraceDiff, node: MergedId) -> Option<MergedId> {
     let merged = diff.merged();
     let common = |side: Side, call: CallId| {
         let above = diff.tree(side).ancestors(call);
@@ -285,11 +284,11 @@ pub(super) fn common_above(analysis: &Attribution, node: MergedId) -> Option<Mer
 
 /// Name of a node without details that vary between instances: modules are named by class, line
 /// numbers are omitted, and threads are named like `thread pt_autograd`.
-pub(in crate::analysis) fn plain_node_name(analysis: &Attribution, id: MergedId) -> String {
-    let node = analysis.diff().merged().node(id);
-    let name = |side: Side| node.call(side).map(|call| analysis.diff().plain_name(side, call));
+pub(in crate::analysis) fn plain_node_name(diff: &TraceDiff, id: MergedId) -> String {
+    let node = diff.merged().node(id);
+    let name = |side: Side| node.call(side).map(|call| diff.plain_name(side, call));
     let is_thread = Side::BOTH.iter().any(|&side| {
-        node.call(side).is_some_and(|call| analysis.tree(side).kind(call) == CallKind::Thread)
+        node.call(side).is_some_and(|call| diff.tree(side).kind(call) == CallKind::Thread)
     });
     if is_thread {
         return thread_name(PerSide::from_fn(name));
@@ -301,10 +300,10 @@ pub(in crate::analysis) fn plain_node_name(analysis: &Attribution, id: MergedId)
     }
 }
 
-fn name_ids(analysis: &Attribution, id: MergedId) -> NameIds {
-    let node = analysis.diff().merged().node(id);
+fn name_ids(diff: &TraceDiff, id: MergedId) -> NameIds {
+    let node = diff.merged().node(id);
     PerSide::from_fn(|side| {
-        let (tree, call) = (analysis.tree(side), node.call(side)?);
+        let (tree, call) = (diff.tree(side), node.call(side)?);
         let name = match (tree.event(call), tree.thread(call)) {
             (Some(event), _) => tree.trace().name_id(event),
             (None, Some(thread)) => tree.trace().thread(thread).name,
@@ -316,18 +315,18 @@ fn name_ids(analysis: &Attribution, id: MergedId) -> NameIds {
 
 /// Like [`Analysis::plain_node_name`], but the name of a runtime call includes its caller, and a
 /// thread is named `(between calls)`.
-pub(super) fn plain_owner_name(analysis: &Attribution, id: MergedId) -> String {
-    let merged = analysis.diff().merged();
+pub(super) fn plain_owner_name(diff: &TraceDiff, id: MergedId) -> String {
+    let merged = diff.merged();
     let kind = |id: MergedId| {
         let node = merged.node(id);
-        let call = |side: Side| node.call(side).map(|call| analysis.tree(side).kind(call));
+        let call = |side: Side| node.call(side).map(|call| diff.tree(side).kind(call));
         call(Side::Baseline).or_else(|| call(Side::Candidate))
     };
-    let name = plain_node_name(analysis, id);
+    let name = plain_node_name(diff, id);
     match (kind(id), merged.parent(id)) {
         (Some(CallKind::Thread), _) => "(between calls)".to_owned(),
         (Some(CallKind::Runtime), Some(above)) if kind(above) != Some(CallKind::Thread) => {
-            format!("{name} in {}", plain_node_name(analysis, above))
+            format!("{name} in {}", plain_node_name(diff, above))
         }
         (
             Some(
@@ -345,10 +344,10 @@ pub(super) fn plain_owner_name(analysis: &Attribution, id: MergedId) -> String {
 
 /// Class of the innermost module that encloses a node, or both classes if the sides differ; empty if no
 /// module encloses the node.
-pub(super) fn module_class(analysis: &Attribution, id: MergedId) -> String {
-    let node = analysis.diff().merged().node(id);
+pub(super) fn module_class(diff: &TraceDiff, id: MergedId) -> String {
+    let node = diff.merged().node(id);
     let class = |side: Side| {
-        let (tree, call) = (analysis.tree(side), node.call(side)?);
+        let (tree, call) = (diff.tree(side), node.call(side)?);
         let module = tree.module(call)?;
         Some(ModuleName::class_or_name(tree.name(module)))
     };

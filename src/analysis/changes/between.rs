@@ -9,9 +9,9 @@
 //! Without Python stacks, a sleep or slow code between two ops is not recorded as a call. However, the op after the gap
 //! shows where the time was spent.
 
-use crate::analysis::Attribution;
 use crate::analysis::causes::Scale;
-use crate::diff::MergedId;
+use crate::analysis::steps::StepPairs;
+use crate::diff::{MergedId, TraceDiff};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
@@ -22,7 +22,8 @@ use std::collections::BTreeMap;
 /// the difference is spread over several ops. `threads` contains the difference on each thread, candidate − baseline,
 /// in the unit of `scale`.
 pub(super) fn place(
-    analysis: &Attribution,
+    diff: &TraceDiff,
+    compared: &StepPairs,
     scale: Scale,
     threads: &BTreeMap<MergedId, i128>,
 ) -> Option<String> {
@@ -32,8 +33,8 @@ pub(super) fn place(
     let thread = |(_, time): &(&MergedId, &i128)| **time * difference.signum();
     let (&thread, _) = threads.iter().max_by_key(thread)?;
     let mut gaps: BTreeMap<&str, PerSide<Nanos>> = BTreeMap::new();
-    for (side, call) in analysis.diff().merged().node(thread).calls() {
-        add_thread(analysis, side, call, &mut gaps);
+    for (side, call) in diff.merged().node(thread).calls() {
+        add_thread(diff, compared, side, call, &mut gaps);
     }
     let gaps =
         gaps.into_iter().map(|(name, gap)| (scale.difference(gap) * difference.signum(), name));
@@ -43,22 +44,23 @@ pub(super) fn place(
 
 /// Adds up the gaps before the outermost calls on a thread, by call name. Only matched calls are considered.
 fn add_thread<'a>(
-    analysis: &'a Attribution,
+    diff: &'a TraceDiff,
+    compared: &'a StepPairs,
     side: Side,
     thread: CallId,
     gaps: &mut BTreeMap<&'a str, PerSide<Nanos>>,
 ) {
-    let tree = analysis.tree(side);
-    let (trace, steps) = (tree.trace(), analysis.steps(side));
+    let tree = diff.tree(side);
+    let (trace, steps) = (tree.trace(), diff.steps(side));
     let mut end = None;
     for call in tree.children(thread) {
         let Some(event) = tree.event(call) else { continue };
-        let step = steps.step(call).filter(|_| analysis.is_compared(side, call));
-        if let Some(step) = step.filter(|_| analysis.diff().partner(side, call).is_some()) {
+        let step = steps.step(call).filter(|_| compared.is_compared(diff, side, call));
+        if let Some(step) = step.filter(|_| diff.partner(side, call).is_some()) {
             let begin = steps.span(step).start;
             let from = end.map_or(begin, |end: Nanos| end.max(begin));
             let gap = (trace.start(event) - from).max(Nanos::ZERO);
-            gaps.entry(analysis.diff().plain_name(side, call)).or_default()[side] += gap;
+            gaps.entry(diff.plain_name(side, call)).or_default()[side] += gap;
         }
         end = end.max(Some(trace.end(event)));
     }

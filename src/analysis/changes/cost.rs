@@ -17,11 +17,10 @@ use super::draft::Drafts;
 use super::kind::ChangeKind;
 use super::place::either;
 use super::rules::kernels;
-use crate::analysis::Attribution;
 use crate::analysis::account::RowKind;
 use crate::analysis::causes::Scale;
 use crate::analysis::wall::{IdleKind, IdleRow, Part};
-use crate::diff::MergedId;
+use crate::diff::{MergedId, TraceDiff};
 use crate::order::Order as _;
 use crate::side::PerSide;
 use crate::trace::Nanos;
@@ -58,12 +57,11 @@ pub(super) struct Costs {
 
 impl Costs {
     pub(super) fn of(drafts: &Drafts<'_>, of_rows: &[(usize, usize)], scale: Scale) -> Costs {
-        let analysis = drafts.analysis;
         let mut costs = Costs::default();
         let of_rows: BTreeMap<usize, usize> = of_rows.iter().copied().collect();
-        for (at, row) in analysis.rows().iter().enumerate() {
-            let time = analysis.wall().busy()[at];
-            let node = kernels::node_of(analysis, row);
+        for (at, row) in drafts.ledger.rows().iter().enumerate() {
+            let time = drafts.wall.busy()[at];
+            let node = kernels::node_of(drafts.diff, row);
             let by_node = |node: MergedId| {
                 drafts.of_calls(node).or_else(|| kernels::by_arguments(drafts, node))
             };
@@ -87,7 +85,7 @@ impl Costs {
                 costs.unexplained += scale.difference(time);
             }
         }
-        for row in analysis.wall().idle().iter().filter(|row| row.part == Part::Window) {
+        for row in drafts.wall.idle().iter().filter(|row| row.part == Part::Window) {
             costs.add_idle(drafts, row, scale);
         }
         costs
@@ -139,14 +137,14 @@ impl Costs {
             return;
         }
         match row.kind {
-            IdleKind::Host if is_thread(drafts.analysis, owner) => {
+            IdleKind::Host if is_thread(drafts.diff, owner) => {
                 *self.between_calls.entry(owner).or_default() += idle;
             }
             IdleKind::Host => {
-                let analysis = drafts.analysis;
-                let node = analysis.diff().merged().node(owner);
+                let node = drafts.diff.merged().node(owner);
                 let own = PerSide::from_fn(|side| {
-                    node.call(side).map_or(Nanos::ZERO, |call| analysis.tree(side).self_time(call))
+                    node.call(side)
+                        .map_or(Nanos::ZERO, |call| drafts.diff.tree(side).self_time(call))
                 });
                 let by_host = common(idle, scale.difference(own));
                 self.host_speed += by_host;
@@ -161,9 +159,9 @@ impl Costs {
 }
 
 /// Whether idle time is attributed to a thread instead of a call, which means that no call was running.
-fn is_thread(analysis: &Attribution, owner: MergedId) -> bool {
-    let (side, call) = either(analysis, owner);
-    analysis.tree(side).kind(call) == CallKind::Thread
+fn is_thread(diff: &TraceDiff, owner: MergedId) -> bool {
+    let (side, call) = either(diff, owner);
+    diff.tree(side).kind(call) == CallKind::Thread
 }
 
 /// The part of `difference` that `by` explains: the one with the smaller absolute value, or 0 if their signs differ.

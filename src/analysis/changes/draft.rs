@@ -3,9 +3,12 @@
 use super::kind::ChangeKind;
 use super::place::{Position, either};
 use super::survey::{Marks, autograd_node, is_in_optimizer};
-use crate::analysis::Attribution;
+use crate::analysis::account::Ledger;
+use crate::analysis::categories::CategoryTable;
 use crate::analysis::comparability::Comparability;
-use crate::diff::MergedId;
+use crate::analysis::steps::StepPairs;
+use crate::analysis::wall::Wall;
+use crate::diff::{MergedId, TraceDiff};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
 use rustc_hash::FxHashMap;
@@ -67,7 +70,11 @@ impl Draft {
 
 /// All drafts, and the draft to which each changed call was added.
 pub(super) struct Drafts<'a> {
-    pub(super) analysis: &'a Attribution,
+    pub(super) diff: &'a TraceDiff,
+    pub(super) ledger: &'a Ledger,
+    pub(super) compared: &'a StepPairs,
+    pub(super) wall: &'a Wall,
+    pub(super) categories: &'a CategoryTable,
     pub(super) comparability: &'a Comparability,
     list: Vec<Draft>,
     index: BTreeMap<(ChangeKind, String), usize>,
@@ -80,16 +87,27 @@ pub(super) struct Drafts<'a> {
 }
 
 impl<'a> Drafts<'a> {
-    pub(super) fn new(analysis: &'a Attribution, comparability: &'a Comparability) -> Drafts<'a> {
-        let nodes = analysis.diff().merged().len();
+    pub(super) fn new(
+        diff: &'a TraceDiff,
+        ledger: &'a Ledger,
+        compared: &'a StepPairs,
+        wall: &'a Wall,
+        categories: &'a CategoryTable,
+        comparability: &'a Comparability,
+    ) -> Drafts<'a> {
+        let nodes = diff.merged().len();
         Drafts {
-            analysis,
+            diff,
+            ledger,
+            compared,
+            wall,
+            categories,
             comparability,
             list: Vec::new(),
             index: BTreeMap::new(),
             of_root: vec![NONE; nodes],
             of_site: vec![NONE; nodes],
-            forward: analysis.forward_of_backward(),
+            forward: diff.forward_of_backward(),
         }
     }
 
@@ -122,32 +140,32 @@ impl<'a> Drafts<'a> {
     /// Finds the backward op at or above `node` or, if `node` is not in the backward pass, the first backward op below
     /// `node`. Returns the forward op that belongs to it.
     pub(super) fn forward_of(&self, node: MergedId) -> Option<MergedId> {
-        let found = autograd_node(self.analysis, node);
-        let (side, backward) = found.unwrap_or_else(|| either(self.analysis, node));
-        let mut calls = self.analysis.tree(side).subtree(backward);
+        let found = autograd_node(self.diff, node);
+        let (side, backward) = found.unwrap_or_else(|| either(self.diff, node));
+        let mut calls = self.diff.tree(side).subtree(backward);
         let forward = calls.find_map(|call| self.forward[side].get(&call))?;
-        Some(self.analysis.diff().merged().of(side, *forward))
+        Some(self.diff.merged().of(side, *forward))
     }
 
     /// Position of a node in the program. The position of a node in the backward pass is the position of
     /// its forward op.
     pub(super) fn position_at(&self, node: MergedId) -> Position {
-        match autograd_node(self.analysis, node) {
-            None => Position::at(self.analysis, node),
+        match autograd_node(self.diff, node) {
+            None => Position::at(self.diff, node),
             Some(_) => self
                 .forward_of(node)
-                .map_or_else(Position::default, |forward| Position::at(self.analysis, forward)),
+                .map_or_else(Position::default, |forward| Position::at(self.diff, forward)),
         }
     }
 
     /// The draft of the nearest enclosing op that is unmatched or changed. Differences inside such an op are
     /// consequences of the op's change.
     pub(super) fn covering(&self, node: MergedId) -> Option<usize> {
-        let merged = self.analysis.diff().merged();
+        let merged = self.diff.merged();
         let mut above = merged.parent(node);
         while let Some(here) = above {
-            let (side, call) = either(self.analysis, here);
-            if self.analysis.tree(side).kind(call) != CallKind::Op {
+            let (side, call) = either(self.diff, here);
+            if self.diff.tree(side).kind(call) != CallKind::Op {
                 return None;
             }
             let known = [self.of_root[here.index()], self.of_site[here.index()]];
@@ -188,13 +206,13 @@ impl<'a> Drafts<'a> {
     /// The draft that contains the innermost module around a node, if this module is unmatched and has no submodules.
     /// All calls in such a module belong to the module's change, even if some frames in the module are matched.
     pub(super) fn unmatched_module(&self, node: MergedId) -> Option<usize> {
-        let merged = self.analysis.diff().merged();
-        let (side, call) = either(self.analysis, node);
-        let tree = self.analysis.tree(side);
+        let merged = self.diff.merged();
+        let (side, call) = either(self.diff, node);
+        let tree = self.diff.tree(side);
         let module = merged.of(side, tree.module(tree.parent(call)?)?);
         let draft = self.of_root[module.index()];
         let is_leaf = |(side, module): (Side, CallId)| {
-            let tree = self.analysis.tree(side);
+            let tree = self.diff.tree(side);
             tree.subtree(module).skip(1).all(|below| !tree.is_module(below))
         };
         (draft != NONE && merged.node(module).calls().all(is_leaf)).then_some(draft as usize)
@@ -202,7 +220,7 @@ impl<'a> Drafts<'a> {
 
     /// The draft that contains the unmatched call at or above a node.
     pub(super) fn of_calls(&self, node: MergedId) -> Option<usize> {
-        let merged = self.analysis.diff().merged();
+        let merged = self.diff.merged();
         let mut at = Some(node);
         while let Some(here) = at {
             let draft = self.of_root[here.index()];
@@ -211,8 +229,8 @@ impl<'a> Drafts<'a> {
             }
             let is_matched = Side::BOTH.iter().all(|&side| merged.node(here).call(side).is_some());
             let is_region = {
-                let (side, call) = either(self.analysis, here);
-                self.analysis.diff().compiled_region_of(side, call).is_some()
+                let (side, call) = either(self.diff, here);
+                self.diff.compiled_region_of(side, call).is_some()
             };
             if is_matched && !is_region {
                 return None;
@@ -224,7 +242,7 @@ impl<'a> Drafts<'a> {
 
     /// If the node is a matched call that only one side replays from a graph, the draft of the graph change.
     pub(super) fn replayed_by(&self, node: MergedId) -> Option<usize> {
-        let diff = self.analysis.diff();
+        let diff = self.diff;
         let is_replayed = diff.is_captured_on_one_side(diff.merged().node(node));
         is_replayed.then(|| self.find(ChangeKind::Graphs).first().copied()).flatten()
     }
@@ -234,7 +252,7 @@ impl<'a> Drafts<'a> {
     /// tensors.
     pub(super) fn optimizer_of(&self, node: MergedId) -> Option<usize> {
         let optimizer = self.find(ChangeKind::Optimizer).first().copied()?;
-        is_in_optimizer(self.analysis, node).then_some(optimizer)
+        is_in_optimizer(self.diff, node).then_some(optimizer)
     }
 
     pub(super) fn of_site(&self, node: MergedId) -> Option<usize> {

@@ -1,11 +1,11 @@
 //! Collects the facts about a comparison that do not depend on times: differences in arguments, kernels and
 //! calls.
 
-use crate::analysis::Attribution;
-use crate::analysis::account::{Row, RowKind};
+use crate::analysis::account::{Ledger, Row, RowKind};
 use crate::analysis::shared_texts::SharedTexts;
-use crate::analysis::wall::{WallBasis, is_of_other_steps};
-use crate::diff::{Confidence, MergedId, MergedNode, Relation};
+use crate::analysis::steps::StepPairs;
+use crate::analysis::wall::is_of_other_steps;
+use crate::diff::{Confidence, MergedId, MergedNode, Relation, TraceDiff};
 use crate::program::Measure;
 use crate::side::Side;
 use crate::trace::{Argument, Category, TextId};
@@ -39,43 +39,42 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn of(analysis: &Attribution) -> Facts {
-        let mut texts = SharedTexts::new(analysis);
-        let diff = analysis.diff();
+    pub(super) fn of(diff: &TraceDiff, ledger: &Ledger, compared: &StepPairs) -> Facts {
+        let mut texts = SharedTexts::new(diff);
         let mut facts = Facts::default();
         for (id, node) in diff.merged().nodes() {
-            facts.count(analysis, node);
+            facts.count(diff, compared, node);
             let MergedNode::Both(a, b) = node else { continue };
-            let (one, two) = (analysis.tree(Side::Baseline), analysis.tree(Side::Candidate));
+            let (one, two) = (diff.tree(Side::Baseline), diff.tree(Side::Candidate));
             let is_op = one.kind(a) == CallKind::Op;
             if is_op
                 && diff.relation(Side::Baseline, a) == Relation::Moved
-                && analysis.is_compared(Side::Baseline, a)
+                && compared.is_compared(diff, Side::Baseline, a)
             {
                 facts.moved.push(id);
             }
             // Ops without GPU work, such as views and allocations, are skipped, because they occur
             // only as a consequence of other ops.
             let works = || {
-                analysis.measure() == Measure::HostSelfTime
+                ledger.measure() == Measure::HostSelfTime
                     || one.is_gpu_path(a)
                     || two.is_gpu_path(b)
             };
             // The arguments of ops with different names cannot be compared.
             let is_comparable = is_op && !diff.is_difference(node);
-            if is_comparable && works() && analysis.is_compared(Side::Baseline, a) {
+            if is_comparable && works() && compared.is_compared(diff, Side::Baseline, a) {
                 facts.has_arguments |= one.arguments(a).is_some() && two.arguments(b).is_some();
-                let other = other_arguments(analysis, (a, b), &mut texts);
+                let other = other_arguments(diff, (a, b), &mut texts);
                 if !other.is_empty() {
                     facts.arguments.push((id, other));
                 }
             }
         }
-        facts.has_work = facts.ops > 0 || !analysis.rows().is_empty();
-        facts.calls = roots(analysis);
-        if analysis.measure() == Measure::GpuTime {
-            let rows = analysis.rows().iter().enumerate();
-            let other = rows.filter(|(_, row)| runs_other_kernels(analysis, row, &mut texts));
+        facts.has_work = facts.ops > 0 || !ledger.rows().is_empty();
+        facts.calls = roots(diff, compared);
+        if ledger.measure() == Measure::GpuTime {
+            let rows = ledger.rows().iter().enumerate();
+            let other = rows.filter(|(_, row)| runs_other_kernels(diff, compared, row, &mut texts));
             facts.kernels = other.map(|(at, _)| at).collect();
         }
         facts
@@ -83,10 +82,11 @@ impl Facts {
 }
 
 impl Facts {
-    fn count(&mut self, analysis: &Attribution, node: MergedNode) {
-        let diff = analysis.diff();
-        for (side, call) in node.calls().filter(|&(side, call)| analysis.is_compared(side, call)) {
-            match analysis.tree(side).kind(call) {
+    fn count(&mut self, diff: &TraceDiff, compared: &StepPairs, node: MergedNode) {
+        for (side, call) in
+            node.calls().filter(|&(side, call)| compared.is_compared(diff, side, call))
+        {
+            match diff.tree(side).kind(call) {
                 CallKind::Op => {
                     self.ops += 1;
                     let is_matched = matches!(node, MergedNode::Both(..));
@@ -94,9 +94,9 @@ impl Facts {
                         u64::from(is_matched || diff.region_of(side, call).is_some());
                 }
                 CallKind::Gpu => {
-                    let time = analysis.tree(side).duration(call).0;
+                    let time = diff.tree(side).duration(call).0;
                     self.gpu_time += time;
-                    self.firm_time += if is_firm(analysis, side, call) { time } else { 0 };
+                    self.firm_time += if is_firm(diff, side, call) { time } else { 0 };
                 }
                 CallKind::Thread | CallKind::Unlinked | CallKind::Frame | CallKind::Runtime => {}
             }
@@ -114,37 +114,22 @@ impl Facts {
     }
 }
 
-impl Attribution {
-    /// Whether a call is in a compared step. If the windows are compared as a whole, this is true for all calls.
-    #[inline]
-    #[doc(hidden)]
-    pub fn is_compared(&self, side: Side, call: CallId) -> bool {
-        match self.wall().basis() {
-            WallBasis::Events => true,
-            WallBasis::Steps => {
-                let step = self.steps(side).step(call);
-                step.is_some_and(|step| !self.wall().is_step_alone(side, step))
-            }
-        }
-    }
-}
-
 /// Whether a GPU event, or the op or frame that launched it, is firmly matched. An op may launch different
 /// kernels on the two sides, so a kernel counts as firmly matched if its op is.
-fn is_firm(analysis: &Attribution, side: Side, event: CallId) -> bool {
-    let tree = analysis.tree(side);
+fn is_firm(diff: &TraceDiff, side: Side, event: CallId) -> bool {
+    let tree = diff.tree(side);
     let is_host = |&above: &CallId| matches!(tree.kind(above), CallKind::Op | CallKind::Frame);
     let mut calls = std::iter::once(event).chain(tree.ancestors(event).find(is_host));
-    calls.any(|call| analysis.diff().confidence(side, call) == Some(Confidence::Firm))
+    calls.any(|call| diff.confidence(side, call) == Some(Confidence::Firm))
 }
 
 fn other_arguments(
-    analysis: &Attribution,
+    diff: &TraceDiff,
     (a, b): (CallId, CallId),
     texts: &mut SharedTexts<'_>,
 ) -> Vec<Argument> {
     let [one, two] = [(Side::Baseline, a), (Side::Candidate, b)]
-        .map(|(side, call)| analysis.tree(side).arguments(call));
+        .map(|(side, call)| diff.tree(side).arguments(call));
     let (Some(one), Some(two)) = (one, two) else { return Vec::new() };
     let mut differs = |which: Argument| {
         let (one, two) = (one.text(which), two.text(which));
@@ -157,8 +142,8 @@ fn other_arguments(
 
 /// The outermost calls that have no counterpart with the same name. Only calls in compared steps and outside of regions
 /// are returned.
-fn roots(analysis: &Attribution) -> Vec<MergedId> {
-    let merged = analysis.diff().merged();
+fn roots(diff: &TraceDiff, compared: &StepPairs) -> Vec<MergedId> {
+    let merged = diff.merged();
     let mut differs = vec![false; merged.len()];
     let mut roots = Vec::new();
     for (id, node) in merged.nodes() {
@@ -167,10 +152,10 @@ fn roots(analysis: &Attribution) -> Vec<MergedId> {
             // An unmatched call below a differing call belongs to that call.
             MergedNode::Only(..) if is_inside => true,
             MergedNode::Only(..) | MergedNode::Both(..) => {
-                analysis.diff().is_difference(node) && !is_same_function(analysis, node)
+                diff.is_difference(node) && !is_same_function(diff, node)
             }
         };
-        if differs[id.index()] && !is_inside && is_claimed_by_calls(analysis, node) {
+        if differs[id.index()] && !is_inside && is_claimed_by_calls(diff, compared, node) {
             roots.push(id);
         }
     }
@@ -179,21 +164,21 @@ fn roots(analysis: &Attribution) -> Vec<MergedId> {
 
 /// Whether a node consists of two matched frames of the same function in files with the same name. The files
 /// may be in different folders.
-fn is_same_function(analysis: &Attribution, node: MergedNode) -> bool {
+fn is_same_function(diff: &TraceDiff, node: MergedNode) -> bool {
     let MergedNode::Both(a, b) = node else { return false };
     let name = |side: Side, call| {
-        let name = analysis.diff().plain_name(side, call);
+        let name = diff.plain_name(side, call);
         name.rsplit('/').next().unwrap_or(name)
     };
-    analysis.tree(Side::Baseline).kind(a) == CallKind::Frame
+    diff.tree(Side::Baseline).kind(a) == CallKind::Frame
         && name(Side::Baseline, a) == name(Side::Candidate, b)
 }
 
 /// Whether all calls of a node are in compared steps and outside of regions, and are ops, frames, or unmatched runtime
 /// calls outside of ops. Runtime calls inside an op are not compared as calls; the op's kernels are compared instead.
-fn is_claimed_by_calls(analysis: &Attribution, node: MergedNode) -> bool {
+fn is_claimed_by_calls(diff: &TraceDiff, compared: &StepPairs, node: MergedNode) -> bool {
     node.calls().all(|(side, call)| {
-        let tree = analysis.tree(side);
+        let tree = diff.tree(side);
         let is_in_op = || tree.parent(call).is_some_and(|above| tree.kind(above) == CallKind::Op);
         let is_claimed = match tree.kind(call) {
             CallKind::Op | CallKind::Frame => true,
@@ -201,25 +186,30 @@ fn is_claimed_by_calls(analysis: &Attribution, node: MergedNode) -> bool {
             CallKind::Thread | CallKind::Unlinked | CallKind::Gpu => false,
         };
         is_claimed
-            && analysis.diff().compiled_region_of(side, call).is_none()
-            && analysis.is_compared(side, call)
+            && diff.compiled_region_of(side, call).is_none()
+            && compared.is_compared(diff, side, call)
     })
 }
 
 /// Whether a row has a call on both sides, and these calls run kernels with different names or a different number of
 /// kernels.
-fn runs_other_kernels(analysis: &Attribution, row: &Row, texts: &mut SharedTexts<'_>) -> bool {
+fn runs_other_kernels(
+    diff: &TraceDiff,
+    compared: &StepPairs,
+    row: &Row,
+    texts: &mut SharedTexts<'_>,
+) -> bool {
     let is_on_both = row.calls.baseline.is_some() && row.calls.candidate.is_some();
-    if !is_on_both || row.kind == RowKind::Replaced || is_of_other_steps(analysis, row) {
+    if !is_on_both || row.kind == RowKind::Replaced || is_of_other_steps(diff, compared, row) {
         return false;
     }
     // If a call is captured in a graph, memsets are ignored, because a captured memset may be replayed under a
     // different name or as a kernel.
     let is_captured = Side::BOTH
         .into_iter()
-        .any(|side| row.calls[side].is_some_and(|call| analysis.tree(side).is_captured(call)));
+        .any(|side| row.calls[side].is_some_and(|call| diff.tree(side).is_captured(call)));
     let mut names = |side: Side| {
-        let tree = analysis.tree(side);
+        let tree = diff.tree(side);
         let is_memset = |call: CallId| {
             let event = tree.event(call);
             event.is_some_and(|event| tree.trace().category(event) == Category::Memset)

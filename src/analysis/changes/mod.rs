@@ -22,14 +22,16 @@ mod rules;
 mod survey;
 mod words;
 
+use crate::analysis::account::Ledger;
+use crate::analysis::categories::CategoryTable;
+use crate::analysis::steps::StepPairs;
 use crate::order::Order as _;
 pub use kind::{Certainty, ChangeKind};
 
-use super::Attribution;
 use super::causes::Scale;
 use super::comparability::Comparability;
 use super::wall::{Wall, WallTotals};
-use crate::diff::MergedId;
+use crate::diff::{MergedId, TraceDiff};
 use crate::side::PerSide;
 use crate::trace::Nanos;
 use cost::Costs;
@@ -116,12 +118,19 @@ fn without_repeats<'a>(nodes: impl Iterator<Item = &'a MergedId>) -> Vec<MergedI
 }
 
 impl Changes {
-    pub(super) fn of(analysis: &Attribution, comparability: &Comparability) -> Changes {
-        let scale = Scale::of(analysis.wall());
-        let facts = Facts::of(analysis);
-        let mut drafts = Drafts::new(analysis, comparability);
+    pub(super) fn of(
+        diff: &TraceDiff,
+        ledger: &Ledger,
+        compared: &StepPairs,
+        wall: &Wall,
+        categories: &CategoryTable,
+        comparability: &Comparability,
+    ) -> Changes {
+        let scale = Scale::of(wall);
+        let facts = Facts::of(diff, ledger, compared);
+        let mut drafts = Drafts::new(diff, ledger, compared, wall, categories, comparability);
         rules::regions::claim(&mut drafts);
-        let modules = Modules::of(analysis);
+        let modules = Modules::of(diff, compared);
         rules::claim_calls(&mut drafts, &facts, &modules);
         let of_rows = rules::kernels::claim(&mut drafts, &facts.kernels);
         rules::runtime::claim(&mut drafts, &of_rows);
@@ -143,7 +152,7 @@ impl Changes {
                     Some(_) => Certainty::Certain,
                     None => draft.kind.certainty(),
                 },
-                sentence: words::sentence(analysis, draft, scale),
+                sentence: words::sentence(diff, draft, scale),
                 place: draft.position.words(),
                 nodes: without_repeats(draft.nodes.iter().chain(&draft.consequences)),
                 rows: costs.rows.remove(&at).unwrap_or_default(),
@@ -172,7 +181,7 @@ impl Changes {
             kernel_speed: rest[0],
             host_speed: rest[1],
             between_calls: rest[2],
-            between_place: between::place(analysis, scale, &costs.between_calls),
+            between_place: between::place(diff, compared, scale, &costs.between_calls),
             overlap: rest[3],
             unexplained: rest[4],
             same_kernels: costs.same_kernels,

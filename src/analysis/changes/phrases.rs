@@ -2,8 +2,8 @@
 
 use super::draft::Draft;
 use super::place::either;
-use crate::analysis::Attribution;
 use crate::analysis::causes::Scale;
+use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::program::counted;
 use crate::side::{PerSide, Side};
@@ -32,14 +32,14 @@ pub(super) fn top_counts(draft: &Draft) -> (u64, u64) {
 
 /// A phrase with the number of outermost ops in a change, such as `at 22 ops per step`. For changes without
 /// ops, such as graph launches, the phrase counts calls: `at 2 calls per step`.
-pub(super) fn sites(analysis: &Attribution, draft: &Draft, scale: Scale) -> String {
-    let merged = analysis.diff().merged();
+pub(super) fn sites(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String {
+    let merged = diff.merged();
     let (mut count, mut end) = (0, 0);
     let mut nodes = draft.nodes.clone();
     nodes.sort_unstable();
     for node in nodes {
-        let (side, call) = either(analysis, node);
-        let tree = analysis.tree(side);
+        let (side, call) = either(diff, node);
+        let tree = diff.tree(side);
         if tree.kind(call) != CallKind::Op || node.index() < end {
             continue;
         }

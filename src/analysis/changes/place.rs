@@ -1,7 +1,6 @@
 //! Finds the position of a merged node in the user's program: the module class and the frame of user code.
 
-use crate::analysis::Attribution;
-use crate::diff::MergedId;
+use crate::diff::{MergedId, TraceDiff};
 use crate::side::Side;
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 
@@ -15,17 +14,17 @@ pub(super) struct Position {
 
 impl Position {
     /// The position of the call directly above a node.
-    pub(super) fn above(analysis: &Attribution, node: MergedId) -> Position {
-        let (side, call) = either(analysis, node);
-        let tree = analysis.tree(side);
+    pub(super) fn above(diff: &TraceDiff, node: MergedId) -> Position {
+        let (side, call) = either(diff, node);
+        let tree = diff.tree(side);
         let Some(above) = tree.parent(call) else { return Position::default() };
         Position::of(tree, above)
     }
 
     /// The position of a node: the innermost module and the innermost frame of user code at or above the node.
-    pub(super) fn at(analysis: &Attribution, node: MergedId) -> Position {
-        let (side, call) = either(analysis, node);
-        Position::of(analysis.tree(side), call)
+    pub(super) fn at(diff: &TraceDiff, node: MergedId) -> Position {
+        let (side, call) = either(diff, node);
+        Position::of(diff.tree(side), call)
     }
 
     fn of(tree: &CallTree, call: CallId) -> Position {
@@ -50,8 +49,8 @@ impl Position {
 }
 
 /// The baseline call of a node or, if the node has none, the candidate call.
-pub(super) fn either(analysis: &Attribution, node: MergedId) -> (Side, CallId) {
-    analysis.diff().merged().node(node).calls().next().expect("every node has a call")
+pub(super) fn either(diff: &TraceDiff, node: MergedId) -> (Side, CallId) {
+    diff.merged().node(node).calls().next().expect("every node has a call")
 }
 
 /// `/home/me/train.py(12): step` → `train.py: step`. Returns `None` for library code and built-in functions.

@@ -1,9 +1,9 @@
 //! Summarizes an unmatched call: the outermost ops and modules at or below it, and what their names reveal.
 
 use super::place::either;
-use crate::analysis::Attribution;
 use crate::analysis::categories::OPTIMIZER_FRAME;
-use crate::diff::MergedId;
+use crate::analysis::steps::StepPairs;
+use crate::diff::{MergedId, TraceDiff};
 use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::{ByName, Category};
@@ -82,19 +82,19 @@ impl Marks {
 
 /// Summarizes unmatched calls, and caches what their names reveal about them.
 pub(super) struct Surveyor<'a> {
-    analysis: &'a Attribution,
+    diff: &'a TraceDiff,
     marks: PerSide<ByName<Marks>>,
 }
 
 impl<'a> Surveyor<'a> {
-    pub(super) fn new(analysis: &'a Attribution) -> Surveyor<'a> {
-        let marks = PerSide::from_fn(|side| ByName::new(analysis.tree(side).trace()));
-        Surveyor { analysis, marks }
+    pub(super) fn new(diff: &'a TraceDiff) -> Surveyor<'a> {
+        let marks = PerSide::from_fn(|side| ByName::new(diff.tree(side).trace()));
+        Surveyor { diff, marks }
     }
 
     /// Summarizes the calls of a node on each side.
     pub(super) fn node(&mut self, node: MergedId) -> PerSide<Survey> {
-        let node = self.analysis.diff().merged().node(node);
+        let node = self.diff.merged().node(node);
         PerSide::from_fn(|side| match node.call(side) {
             Some(call) => self.call(side, call),
             None => Survey::default(),
@@ -102,13 +102,12 @@ impl<'a> Surveyor<'a> {
     }
 
     fn call(&mut self, side: Side, root: CallId) -> Survey {
-        let analysis = self.analysis;
-        let tree = analysis.tree(side);
+        let tree = self.diff.tree(side);
         let mut survey = Survey::default();
         let end = tree.end(root);
         let (mut at, mut module_end, mut op_end) = (root, root, root);
         while at < end {
-            if at != root && is_common(analysis, side, at) {
+            if at != root && is_common(self.diff, side, at) {
                 at = tree.end(at);
                 continue;
             }
@@ -138,7 +137,7 @@ impl<'a> Surveyor<'a> {
     }
 
     fn marks(&mut self, side: Side, call: CallId) -> Marks {
-        let tree = self.analysis.tree(side);
+        let tree = self.diff.tree(side);
         if !matches!(tree.kind(call), CallKind::Op | CallKind::Frame) {
             return Marks::default();
         }
@@ -149,8 +148,7 @@ impl<'a> Surveyor<'a> {
 }
 
 /// Whether a call has a counterpart with the same name.
-fn is_common(analysis: &Attribution, side: Side, call: CallId) -> bool {
-    let diff = analysis.diff();
+fn is_common(diff: &TraceDiff, side: Side, call: CallId) -> bool {
     let merged = diff.merged();
     diff.partner(side, call).is_some() && !diff.is_difference(merged.node(merged.of(side, call)))
 }
@@ -187,14 +185,14 @@ pub(super) struct Modules<'a> {
 }
 
 impl<'a> Modules<'a> {
-    pub(super) fn of(analysis: &'a Attribution) -> Modules<'a> {
+    pub(super) fn of(diff: &'a TraceDiff, compared: &'a StepPairs) -> Modules<'a> {
         let mut modules = Modules { of_class: BTreeMap::new(), in_class: BTreeMap::new() };
         for side in Side::BOTH {
-            let tree = analysis.tree(side);
+            let tree = diff.tree(side);
             let is_counted = |call: &CallId| {
                 tree.kind(*call) == CallKind::Frame
                     && tree.is_module(*call)
-                    && analysis.is_compared(side, *call)
+                    && compared.is_compared(diff, side, *call)
             };
             for call in tree.calls().filter(is_counted) {
                 let class = ModuleName::class_or_name(tree.name(call));
@@ -226,13 +224,14 @@ impl<'a> Modules<'a> {
 pub(super) struct OpsOfModules<'a>(BTreeMap<(&'a str, &'a str), PerSide<u64>>);
 
 impl<'a> OpsOfModules<'a> {
-    pub(super) fn of(analysis: &'a Attribution) -> OpsOfModules<'a> {
+    pub(super) fn of(diff: &'a TraceDiff, compared: &'a StepPairs) -> OpsOfModules<'a> {
         let mut ops: BTreeMap<(&str, &str), PerSide<u64>> = BTreeMap::new();
         for side in Side::BOTH {
-            let tree = analysis.tree(side);
+            let tree = diff.tree(side);
             let is_op = |call: &CallId| tree.kind(*call) == CallKind::Op;
             for call in tree.calls().filter(is_op) {
-                let Some(module) = tree.module(call).filter(|_| analysis.is_compared(side, call))
+                let Some(module) =
+                    tree.module(call).filter(|_| compared.is_compared(diff, side, call))
                 else {
                     continue;
                 };
@@ -255,10 +254,10 @@ fn is_work(tree: &CallTree, call: CallId) -> bool {
 }
 
 /// Whether a node is part of an optimizer step or of another optimizer method, such as `zero_grad`.
-pub(super) fn is_in_optimizer(analysis: &Attribution, node: MergedId) -> bool {
-    let (side, call) = either(analysis, node);
-    let tree = analysis.tree(side);
-    analysis.phases(side).phase(call) == Phase::TrainOptimizer
+pub(super) fn is_in_optimizer(diff: &TraceDiff, node: MergedId) -> bool {
+    let (side, call) = either(diff, node);
+    let tree = diff.tree(side);
+    diff.phases(side).phase(call) == Phase::TrainOptimizer
         || std::iter::once(call)
             .chain(tree.ancestors(call))
             .any(|above| is_optimizer_frame(tree.name(above)))
@@ -270,9 +269,9 @@ pub(super) fn is_optimizer_frame(name: &str) -> bool {
 }
 
 /// The nearest autograd node of the backward pass at or above a merged node; `None` outside of the backward pass.
-pub(super) fn autograd_node(analysis: &Attribution, node: MergedId) -> Option<(Side, CallId)> {
-    let (side, call) = either(analysis, node);
-    let tree = analysis.tree(side);
+pub(super) fn autograd_node(diff: &TraceDiff, node: MergedId) -> Option<(Side, CallId)> {
+    let (side, call) = either(diff, node);
+    let tree = diff.tree(side);
     let mut above = std::iter::once(call).chain(tree.ancestors(call));
     let found = above.find(|&above| tree.name(above).starts_with(AUTOGRAD_PREFIX))?;
     Some((side, found))

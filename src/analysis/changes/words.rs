@@ -10,16 +10,16 @@ use super::rules::calls::{GRADIENT_MODE, LAUNCHED, LAYERS, SCHEDULE, backend, is
 use super::rules::compiled::DIVIDED;
 use super::rules::consequences::{is_accumulation, optimizer_ops};
 use super::rules::order::ORDER;
-use crate::analysis::Attribution;
 use crate::analysis::causes::Scale;
+use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::program::counted;
 use crate::side::{PerSide, Side};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) fn sentence(analysis: &Attribution, draft: &Draft, scale: Scale) -> String {
-    let sites = sites(analysis, draft, scale);
+pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String {
+    let sites = sites(diff, draft, scale);
     let position = draft.position.words();
     match draft.kind {
         ChangeKind::Environment => {
@@ -76,7 +76,7 @@ pub(super) fn sentence(analysis: &Attribution, draft: &Draft, scale: Scale) -> S
             format!("The backward pass {verb} {} again{per}", list(&draft.names[side], unit[side]))
         }
         ChangeKind::Layers => layers(draft, scale),
-        ChangeKind::Optimizer => optimizer(analysis, draft, scale),
+        ChangeKind::Optimizer => optimizer(diff, draft, scale),
         ChangeKind::HostRead => {
             let is_added = draft.names.candidate.keys().any(|name| is_read(name));
             let names = if is_added { &draft.names.candidate } else { &draft.names.baseline };
@@ -118,7 +118,7 @@ pub(super) fn sentence(analysis: &Attribution, draft: &Draft, scale: Scale) -> S
             let (one, two) = (value(one), value(two));
             format!("{op} is called with {setting}{two} instead of {one} {sites}")
         }
-        ChangeKind::InputPipeline => match workers(analysis) {
+        ChangeKind::InputPipeline => match workers(diff) {
             Some(Side::Candidate) => "The data loader runs in worker processes".to_owned(),
             Some(Side::Baseline) => "The data loader runs in the main process".to_owned(),
             None => replaced(draft, scale, "in the data loader"),
@@ -362,9 +362,9 @@ fn replaced(draft: &Draft, scale: Scale, position: &str) -> String {
 }
 
 /// The side whose data loader has worker processes, if the other side's data loader has none.
-fn workers(analysis: &Attribution) -> Option<Side> {
+fn workers(diff: &TraceDiff) -> Option<Side> {
     let has = |side: Side, word: &str| {
-        let trace = analysis.tree(side).trace();
+        let trace = diff.tree(side).trace();
         trace.events().any(|event| trace.name(event).contains(word))
     };
     Side::BOTH.into_iter().find(|&side| {
@@ -383,15 +383,15 @@ fn other_functions(draft: &Draft) -> String {
 }
 
 /// A sentence such as `The optimizer is AdamW instead of SGD` or `AdamW runs fused instead of foreach`.
-fn optimizer(analysis: &Attribution, draft: &Draft, scale: Scale) -> String {
+fn optimizer(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String {
     let names = PerSide::from_fn(|side| {
-        let trace = analysis.tree(side).trace();
+        let trace = diff.tree(side).trace();
         trace.events().find_map(|event| {
             let name = trace.name(event).strip_prefix("Optimizer.step#")?;
             Some(name.split('.').next().unwrap_or(name).to_owned())
         })
     });
-    let runs = PerSide::from_fn(|side| implementation(&optimizer_ops(analysis, side)));
+    let runs = PerSide::from_fn(|side| implementation(&optimizer_ops(diff, side)));
     let name = names.baseline.clone().or(names.candidate.clone());
     let name = name.unwrap_or_else(|| "The optimizer".to_owned());
     match (names.baseline, names.candidate, runs.baseline, runs.candidate) {

@@ -6,10 +6,10 @@
 
 use super::roofline::Efficiency;
 use super::trace::TraceEfficiency;
-use crate::analysis::account::Row;
+use crate::analysis::account::{Ledger, Row, RowNameIds};
 use crate::analysis::grouped::Grouped;
-use crate::analysis::runs::has_runs;
-use crate::analysis::{Attribution, RowNameIds};
+use crate::analysis::runs::{Run, has_runs};
+use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, TextId};
@@ -46,24 +46,16 @@ enum Ids {
     Job(Side, usize),
 }
 
-impl Attribution {
-    /// The efficiency of the trace on one side.
-    pub fn efficiency(&self, side: Side) -> &TraceEfficiency {
-        &self.trace_facts[side].efficiency
-    }
-
-    /// The work and time of an attribution row's events on one side.
-    #[doc(hidden)]
-    pub fn row_efficiency(&self, row: &Row, side: Side) -> Efficiency {
-        self.efficiency(side).of_events(&row.events[side])
-    }
-}
-
 /// The modeled ops, grouped by name and shapes. The groups are sorted by possible saving on the candidate, then by
 /// possible saving on the baseline, then by time, largest first.
-pub(in crate::analysis) fn sort_by_efficiency(analysis: &Attribution) -> Vec<EfficiencyRow> {
-    let mut table = Table::new(analysis);
-    for row in analysis.rows() {
+pub(in crate::analysis) fn sort_by_efficiency(
+    diff: &TraceDiff,
+    ledger: &Ledger,
+    efficiency: &PerSide<TraceEfficiency>,
+    runs: &PerSide<Vec<Run>>,
+) -> Vec<EfficiencyRow> {
+    let mut table = Table::new(diff, ledger, efficiency, runs);
+    for row in ledger.rows() {
         table.add(row);
     }
     let mut rows: Vec<EfficiencyRow> = table.groups.into_sorted().map(|(_, row)| row).collect();
@@ -80,21 +72,29 @@ pub(in crate::analysis) fn sort_by_efficiency(analysis: &Attribution) -> Vec<Eff
 }
 
 struct Table<'a> {
-    analysis: &'a Attribution,
+    diff: &'a TraceDiff,
+    ledger: &'a Ledger,
+    runs: &'a PerSide<Vec<Run>>,
+    efficiency: &'a PerSide<TraceEfficiency>,
     groups: Grouped<Ids, Key<'a>, EfficiencyRow>,
     counted: PerSide<Vec<bool>>,
 }
 
 impl<'a> Table<'a> {
-    fn new(analysis: &'a Attribution) -> Table<'a> {
-        let counted = PerSide::from_fn(|side| vec![false; analysis.efficiency(side).job_count()]);
-        Table { analysis, groups: Grouped::new(), counted }
+    fn new(
+        diff: &'a TraceDiff,
+        ledger: &'a Ledger,
+        efficiency: &'a PerSide<TraceEfficiency>,
+        runs: &'a PerSide<Vec<Run>>,
+    ) -> Table<'a> {
+        let counted = PerSide::from_fn(|side| vec![false; efficiency[side].job_count()]);
+        Table { diff, ledger, runs, efficiency, groups: Grouped::new(), counted }
     }
 
     fn add(&mut self, row: &'a Row) {
-        let analysis = self.analysis;
         let whole = |side: Side| {
-            row.events[side].is_empty() || analysis.row_efficiency(row, side).is_modelled()
+            row.events[side].is_empty()
+                || self.efficiency[side].of_events(&row.events[side]).is_modelled()
         };
         if Side::BOTH.iter().all(|&side| whole(side)) {
             self.add_row(row);
@@ -104,24 +104,23 @@ impl<'a> Table<'a> {
     }
 
     fn add_row(&mut self, row: &'a Row) {
-        let analysis = self.analysis;
         let shapes = Side::BOTH.map(|side| {
-            let Arguments { dims, types, .. } = analysis.arguments_of(row, side);
+            let Arguments { dims, types, .. } = row.arguments(self.diff, side);
             [dims, types]
         });
         let text =
-            |side: Side| shapes[side as usize].map(|id| analysis.tree(side).trace().text(id));
-        let key = || (analysis.row_name(row), Side::BOTH.map(text));
-        let ids = Ids::Row(analysis.row_name_ids(row), shapes);
+            |side: Side| shapes[side as usize].map(|id| self.diff.tree(side).trace().text(id));
+        let key = || (row.name(self.diff), Side::BOTH.map(text));
+        let ids = Ids::Row(row.name_ids(self.diff), shapes);
         let group = self.groups.entry(ids, key, empty_row);
         for side in Side::BOTH {
-            let efficiency = analysis.efficiency(side);
+            let efficiency = &self.efficiency[side];
             group.count[side] += u64::from(!row.events[side].is_empty());
             for &event in &row.events[side] {
-                let time = analysis.time_of(side, event);
+                let time = self.ledger.time_of(self.diff, side, event);
                 group.efficiency[side].add(time, efficiency.job(event), efficiency.peaks());
             }
-            if has_runs(analysis) {
+            if has_runs(self.runs) {
                 group.events[side].extend(&row.events[side]);
             }
         }
@@ -136,8 +135,7 @@ impl<'a> Table<'a> {
     }
 
     fn add_part(&mut self, side: Side, event: CallId) {
-        let analysis = self.analysis;
-        let efficiency = analysis.efficiency(side);
+        let efficiency = &self.efficiency[side];
         let (Some(job), Some(number)) = (efficiency.job(event), efficiency.number(event)) else {
             return;
         };
@@ -148,9 +146,9 @@ impl<'a> Table<'a> {
         let group = self.groups.entry(Ids::Job(side, number), key, empty_row);
         let counted = &mut self.counted[side][number];
         group.count[side] += u64::from(!std::mem::replace(counted, true));
-        let time = analysis.time_of(side, event);
+        let time = self.ledger.time_of(self.diff, side, event);
         group.efficiency[side].add(time, Some(job), efficiency.peaks());
-        if has_runs(analysis) {
+        if has_runs(self.runs) {
             group.events[side].push(event);
         }
     }

@@ -11,7 +11,7 @@
 //! >> aten::linear
 //! ```
 
-use super::KernelChange;
+use super::change::KernelChange;
 use super::explain::{self, FusionEvidence, put_together};
 use super::leaves::Leaf;
 use super::pieces::Pieces;
@@ -108,7 +108,7 @@ fn facing(
             gaps.entry((before, behind)).or_default()[run.side].push(at);
         }
     }
-    let merged = pieces.analysis.diff().merged();
+    let merged = pieces.diff.merged();
     let judged = gaps.into_values().filter_map(|gap| {
         let kernels = PerSide::from_fn(|side| -> Vec<CallId> {
             let mut all: Vec<CallId> =
@@ -185,7 +185,7 @@ type OfRow<'a> = (PerSide<Vec<CallId>>, Vec<Leaf<'a>>, Vec<Leaf<'a>>);
 
 /// The kernels and leaves of an attribution row; `None` unless both sides have kernels in the row.
 fn of_row<'a>(pieces: &Pieces<'a>, row: usize, side: Side) -> Option<OfRow<'a>> {
-    let row = &pieces.analysis.rows()[row];
+    let row = &pieces.ledger.rows()[row];
     let kernels = PerSide::from_fn(|side| -> Vec<CallId> {
         row.events[side].iter().copied().filter(|&event| pieces.has(side, event)).collect()
     });
@@ -206,17 +206,17 @@ fn only_there(op: &Words, here: &[Leaf<'_>], there: &[Leaf<'_>]) -> bool {
 /// The attribution rows of the kernels that are launched directly before and directly after `kernels`. A row is `None`
 /// if only one side has its call.
 fn neighbours(pieces: &Pieces<'_>, side: Side, kernels: &[CallId]) -> [Option<usize>; 2] {
-    let analysis = pieces.analysis;
-    let tree = analysis.tree(side);
+    let tree = pieces.diff.tree(side);
     let (Some(&first), Some(&last)) = (kernels.first(), kernels.last()) else {
         return [None, None];
     };
     let Some(thread) = tree.ancestors(first).last() else { return [None, None] };
-    let is_piece =
-        |&call: &CallId| analysis.row_index(side, call).is_some() && pieces.has(side, call);
+    let is_piece = |&call: &CallId| {
+        pieces.ledger.row_index(pieces.diff, side, call).is_some() && pieces.has(side, call)
+    };
     let pair = |call: CallId| {
-        let row = analysis.row_index(side, call)?;
-        let calls = &analysis.rows()[row].calls;
+        let row = pieces.ledger.row_index(pieces.diff, side, call)?;
+        let calls = &pieces.ledger.rows()[row].calls;
         (calls.baseline.is_some() && calls.candidate.is_some()).then_some(row)
     };
     let before = (thread.0..first.0).rev().map(CallId).find(is_piece);

@@ -17,7 +17,7 @@
 //!
 //! Copies on the other side need no explanation, because a fusion is expected to remove copies.
 
-use super::KernelChange;
+use super::change::KernelChange;
 use super::leaves::Leaf;
 use super::pieces::Pieces;
 use crate::side::{PerSide, Side};

@@ -1,11 +1,11 @@
 //! Groups the kernels of both sides into [`Instance`]s, usually by the lowest common node above the kernels.
 
 use super::absorbed::{self, OneSided};
+use super::change::{ENOUGH, KernelChange};
 use super::pieces::Pieces;
-use super::{ENOUGH, KernelChange, explain, regions};
-use crate::analysis::Attribution;
+use super::{explain, regions};
 use crate::analysis::account::RowKind;
-use crate::diff::{MergedId, MergedNode};
+use crate::diff::{MergedId, MergedNode, TraceDiff};
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, ModuleName};
@@ -39,17 +39,17 @@ impl Instance<'_> {
 
 /// All instances, in the order of the merged tree.
 pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
-    let analysis = pieces.analysis;
-    let mut paths = Paths { analysis, known: FxHashMap::default() };
+    let mut paths = Paths { diff: pieces.diff, known: FxHashMap::default() };
     let (mut instances, mut one_sided) = (Vec::new(), Vec::new());
     let mut add = |node: MergedId, kernels: PerSide<Vec<CallId>>, change, enough| {
-        let ops = PerSide::from_fn(|side| op_names(analysis, side, &kernels[side]));
+        let ops = PerSide::from_fn(|side| op_names(pieces.diff, side, &kernels[side]));
         let path = paths.of(node);
         // If the kernels are directly below a thread, a difference in the kernel counts is ignored, because consecutive
         // work there may be unrelated.
-        let is_bare = is_thread(analysis, node);
+        let is_bare = is_thread(pieces.diff, node);
         if change != KernelChange::Count || !is_bare {
-            let told_apart_by = if is_bare { short_names(analysis, &kernels) } else { Vec::new() };
+            let told_apart_by =
+                if is_bare { short_names(pieces.diff, &kernels) } else { Vec::new() };
             instances.push(Instance { node, path, ops, kernels, change, enough, told_apart_by });
         }
     };
@@ -76,30 +76,30 @@ pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
 }
 
 /// Kernel names on the side with fewer kernels, without details that vary between runs, in launch order.
-fn short_names<'a>(analysis: &'a Attribution, kernels: &PerSide<Vec<CallId>>) -> Vec<&'a str> {
+fn short_names<'a>(diff: &'a TraceDiff, kernels: &PerSide<Vec<CallId>>) -> Vec<&'a str> {
     let short = explain::short_side(kernels);
-    let name = |&kernel: &CallId| analysis.diff().plain_name(short, kernel);
+    let name = |&kernel: &CallId| diff.plain_name(short, kernel);
     kernels[short].iter().map(name).collect()
 }
 
-fn op_names<'a>(analysis: &'a Attribution, side: Side, kernels: &[CallId]) -> Vec<&'a str> {
+fn op_names<'a>(diff: &'a TraceDiff, side: Side, kernels: &[CallId]) -> Vec<&'a str> {
     let mut calls: Vec<CallId> =
-        kernels.iter().map(|&kernel| analysis.op_of(side, kernel).unwrap_or(kernel)).collect();
+        kernels.iter().map(|&kernel| diff.op_of(side, kernel).unwrap_or(kernel)).collect();
     calls.dedup();
-    calls.into_iter().map(|call| analysis.diff().plain_name(side, call)).collect()
+    calls.into_iter().map(|call| diff.plain_name(side, call)).collect()
 }
 
-fn is_thread(analysis: &Attribution, node: MergedId) -> bool {
-    kind(analysis, node) == Some(CallKind::Thread)
+fn is_thread(diff: &TraceDiff, node: MergedId) -> bool {
+    kind(diff, node) == Some(CallKind::Thread)
 }
 
-fn is_op(analysis: &Attribution, node: MergedId) -> bool {
-    kind(analysis, node) == Some(CallKind::Op)
+fn is_op(diff: &TraceDiff, node: MergedId) -> bool {
+    kind(diff, node) == Some(CallKind::Op)
 }
 
-fn kind(analysis: &Attribution, node: MergedId) -> Option<CallKind> {
-    let (side, call) = analysis.diff().merged().node(node).calls().next()?;
-    Some(analysis.tree(side).kind(call))
+fn kind(diff: &TraceDiff, node: MergedId) -> Option<CallKind> {
+    let (side, call) = diff.merged().node(node).calls().next()?;
+    Some(diff.tree(side).kind(call))
 }
 
 /// A lowest common node, and the index of one of the intervals between its common children.
@@ -107,10 +107,9 @@ type Place = (MergedId, u32);
 
 /// The kernels of both sides in each interval of each lowest common node, in launch order.
 fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>> {
-    let analysis = pieces.analysis;
     let stretches = PerSide::from_fn(|side| stretches(pieces, side));
     let mut nodes: BTreeMap<Place, PerSide<Vec<CallId>>> = BTreeMap::new();
-    for row in analysis.rows() {
+    for row in pieces.ledger.rows() {
         // Kernels whose launch is not in the trace are skipped, because they have no common node except the root.
         // Kernels in regions are handled in `regions`.
         let Some(node) = row
@@ -121,7 +120,7 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
         };
         for side in Side::BOTH {
             for &event in row.events[side].iter().filter(|&&event| pieces.has(side, event)) {
-                let stretch = stretch(analysis, &stretches, node, side, event);
+                let stretch = stretch(pieces.diff, &stretches, node, side, event);
                 nodes.entry((node, stretch)).or_default()[side].push(event);
             }
         }
@@ -145,15 +144,14 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
 /// └── >> aten::gelu       1
 /// ```
 fn stretches(pieces: &Pieces<'_>, side: Side) -> Vec<u32> {
-    let analysis = pieces.analysis;
-    let (diff, tree) = (analysis.diff(), analysis.tree(side));
+    let (diff, tree) = (pieces.diff, pieces.diff.tree(side));
     let mut pairs_below = vec![0; diff.merged().len()];
     let before = tree.calls().map(|call| {
         let Some(parent) = diff.merged().parent(diff.merged().of(side, call)) else { return 0 };
         let before = pairs_below[parent.index()];
         let runs = |side: Side, call| pieces.is_above(side, call);
         // A launch directly below an op is part of the op's work, so it does not start a new interval.
-        let parts = || tree.kind(call) != CallKind::Runtime || !is_op(analysis, parent);
+        let parts = || tree.kind(call) != CallKind::Runtime || !is_op(pieces.diff, parent);
         let is_pair = || {
             diff.relation(side, call).is_common()
                 && diff.partner(side, call).is_some_and(|partner| runs(side.other(), partner))
@@ -169,13 +167,13 @@ fn stretches(pieces: &Pieces<'_>, side: Side) -> Vec<u32> {
 
 /// Index of the interval that contains an event, among the intervals between the common children of `node`.
 fn stretch(
-    analysis: &Attribution,
+    diff: &TraceDiff,
     stretches: &PerSide<Vec<u32>>,
     node: MergedId,
     side: Side,
     event: CallId,
 ) -> u32 {
-    let merged = analysis.diff().merged();
+    let merged = diff.merged();
     let mut below = merged.of(side, event);
     while let Some(parent) = merged.parent(below) {
         if parent == node {
@@ -191,7 +189,7 @@ fn stretch(
 
 /// Builds the path of a node from its parent's path.
 struct Paths<'a> {
-    analysis: &'a Attribution,
+    diff: &'a TraceDiff,
     /// For each node, the names of the modules and ops on the path to the node, including the node itself, each
     /// followed by ` / `. Unmatched nodes are left out.
     known: FxHashMap<MergedId, Rc<str>>,
@@ -200,13 +198,13 @@ struct Paths<'a> {
 impl Paths<'_> {
     /// The path of a node: the names of the modules and ops above it, followed by its own name, joined by ` / `.
     fn of(&mut self, node: MergedId) -> String {
-        let above = self.analysis.diff().merged().parent(node);
+        let above = self.diff.merged().parent(node);
         let around = above.map_or_else(|| "".into(), |above| self.around(above));
         format!("{around}{}", self.name(node).unwrap_or_default())
     }
 
     fn around(&mut self, node: MergedId) -> Rc<str> {
-        let merged = self.analysis.diff().merged();
+        let merged = self.diff.merged();
         let mut new = Vec::new();
         let mut next = Some(node);
         while let Some(at) = next.filter(|at| !self.known.contains_key(at)) {
@@ -226,8 +224,8 @@ impl Paths<'_> {
 
     /// Name of a node without details that vary between instances. `None` if the names of the two matched calls differ.
     fn name(&self, node: MergedId) -> Option<&str> {
-        let diff = self.analysis.diff();
-        if is_thread(self.analysis, node) {
+        let diff = self.diff;
+        if is_thread(self.diff, node) {
             return Some("thread");
         }
         let (baseline, candidate) = match diff.merged().node(node) {
@@ -247,10 +245,10 @@ impl Paths<'_> {
     }
 
     fn is_landmark(&self, node: MergedId) -> bool {
-        let Some(call) = self.analysis.diff().merged().node(node).call(Side::Baseline) else {
+        let Some(call) = self.diff.merged().node(node).call(Side::Baseline) else {
             return false;
         };
-        let tree = self.analysis.tree(Side::Baseline);
+        let tree = self.diff.tree(Side::Baseline);
         tree.is_module(call) || tree.kind(call) == CallKind::Op
     }
 }

@@ -1,10 +1,9 @@
 //! Groups kernels by the op that launches them, and collects the properties that determine whether one op
 //! explains another op.
 
-use crate::analysis::Attribution;
-use crate::analysis::categories::CategoryId;
 use crate::analysis::categories::kernel_name;
-use crate::diff::is_fused;
+use crate::analysis::categories::{CategoryId, CategoryTable};
+use crate::diff::{TraceDiff, is_fused};
 use crate::program::Words;
 use crate::side::{PerSide, Side};
 use crate::trace::{ArgumentsId, TextId};
@@ -103,7 +102,8 @@ const LIBRARIES: [&str; 5] = ["cudnn", "miopen", "mkldnn", "native", "thnn"];
 
 /// Creates the leaves of both sides, and caches their traits.
 pub(super) struct Leaves<'a> {
-    analysis: &'a Attribution,
+    diff: &'a TraceDiff,
+    categories: &'a CategoryTable,
     known: RefCell<Known<'a>>,
 }
 
@@ -153,15 +153,15 @@ struct Likeness {
 }
 
 impl<'a> Leaves<'a> {
-    pub(super) fn new(analysis: &'a Attribution) -> Leaves<'a> {
-        Leaves { analysis, known: RefCell::default() }
+    pub(super) fn new(diff: &'a TraceDiff, categories: &'a CategoryTable) -> Leaves<'a> {
+        Leaves { diff, categories, known: RefCell::default() }
     }
 
     /// Groups kernels into leaves: one leaf for each op call, and one for each event without an op.
     pub(super) fn of(&self, side: Side, kernels: &[CallId]) -> Vec<Leaf<'a>> {
         let mut groups: BTreeMap<CallId, Vec<CallId>> = BTreeMap::new();
         for &kernel in kernels {
-            let call = self.analysis.op_of(side, kernel).unwrap_or(kernel);
+            let call = self.diff.op_of(side, kernel).unwrap_or(kernel);
             groups.entry(call).or_default().push(kernel);
         }
         let leaf = |(call, kernels): (CallId, Vec<CallId>)| {
@@ -172,17 +172,17 @@ impl<'a> Leaves<'a> {
     }
 
     fn traits(&self, side: Side, call: CallId, kernels: &[CallId]) -> Rc<Traits<'a>> {
-        let tree = self.analysis.tree(side);
+        let tree = self.diff.tree(side);
         let name = |call: CallId| tree.event(call).map(|event| tree.trace().name_id(event));
         let likeness = Likeness {
             side,
-            category: self.analysis.category(side, kernels[0]).id,
+            category: self.categories.of(self.diff, side, kernels[0]).id,
             arguments: tree.event(call).and_then(|event| tree.trace().arguments_id(event)),
             ops: [call].into_iter().chain(ops_around(tree, call)).map(name).collect(),
             kernels: kernels.iter().map(|&kernel| name(kernel)).collect(),
         };
         let Known { traits, numbers } = &mut *self.known.borrow_mut();
-        let find = || Rc::new(traits_of(self.analysis, side, call, kernels, numbers));
+        let find = || Rc::new(traits_of(self.diff, self.categories, side, call, kernels, numbers));
         traits.entry(likeness).or_insert_with(find).clone()
     }
 }
@@ -193,13 +193,14 @@ fn ops_around(tree: &CallTree, call: CallId) -> impl Iterator<Item = CallId> {
 }
 
 fn traits_of<'a>(
-    analysis: &'a Attribution,
+    diff: &'a TraceDiff,
+    categories: &'a CategoryTable,
     side: Side,
     call: CallId,
     kernels: &[CallId],
     numbers: &mut Numbers,
 ) -> Traits<'a> {
-    let tree = analysis.tree(side);
+    let tree = diff.tree(side);
     let first = numbers.stem(tree, side, kernels[0]);
     // An op on tensor lists launches many kernels with the same name, so duplicate names are removed first.
     let name = |kernel: &CallId| tree.event(*kernel).map(|event| tree.trace().name_id(event));
@@ -216,8 +217,8 @@ fn traits_of<'a>(
         | CallKind::Frame
         | CallKind::Runtime => &first,
     };
-    let category = analysis.category(side, kernels[0]).id;
-    let shapes = shapes(analysis, side, call);
+    let category = categories.of(diff, side, kernels[0]).id;
+    let shapes = shapes(diff, side, call);
     let names = ops_around(tree, call)
         .map(|above| tree.name(above).rsplit("::").next().unwrap_or_default());
     let is_generated =
@@ -236,19 +237,19 @@ fn traits_of<'a>(
             .map(|name| Words::of(name).without(&LIBRARIES))
             .collect(),
         takes_numbers: shapes.as_ref().is_some_and(|shapes| shapes.iter().all(Vec::is_empty))
-            && takes_tensors(analysis, side, call),
+            && takes_tensors(diff, side, call),
         tensors: inputs.as_ref().map(|inputs| tensors(inputs)),
         inputs,
         shapes,
-        kind: analysis.options().categories.name(category),
-        is_specific: analysis.options().categories.is_specific(category),
-        replaces: analysis.options().categories.replaced_by(category),
+        kind: categories.rules().name(category),
+        is_specific: categories.rules().is_specific(category),
+        replaces: categories.rules().replaced_by(category),
     }
 }
 
 /// The shape of each input of an op; a list of tensors contributes one shape per tensor.
 pub(in crate::analysis) fn shapes(
-    analysis: &Attribution,
+    diff: &TraceDiff,
     side: Side,
     call: CallId,
 ) -> Option<Vec<Vec<i64>>> {
@@ -258,7 +259,7 @@ pub(in crate::analysis) fn shapes(
         Tensor(Vec<i64>),
         List(Vec<Vec<i64>>),
     }
-    let tree = analysis.tree(side);
+    let tree = diff.tree(side);
     let dims = tree.trace().text(tree.arguments(call)?.dims);
     let inputs: Vec<Input> = serde_json::from_str(dims).ok()?;
     let shapes = inputs.into_iter().flat_map(|input| match input {
@@ -269,8 +270,8 @@ pub(in crate::analysis) fn shapes(
 }
 
 /// Whether an input of the op is recorded as something other than a plain number or a list of numbers.
-fn takes_tensors(analysis: &Attribution, side: Side, call: CallId) -> bool {
-    let tree = analysis.tree(side);
+fn takes_tensors(diff: &TraceDiff, side: Side, call: CallId) -> bool {
+    let tree = diff.tree(side);
     let types = tree.arguments(call).map_or("", |arguments| tree.trace().text(arguments.types));
     let types: Vec<&str> = serde_json::from_str(types).unwrap_or_default();
     types.iter().any(|name| !["", "Scalar", "ScalarList"].contains(name))

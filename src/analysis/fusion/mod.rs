@@ -14,36 +14,27 @@
 //! enough. If the kernel counts differ for another reason, a *change of the kernel count* is reported.
 
 mod absorbed;
+mod change;
 mod explain;
 mod instances;
 mod leaves;
 mod pieces;
 mod regions;
 
+use crate::analysis::account::Ledger;
+use crate::analysis::categories::CategoryTable;
 use crate::order::Order as _;
+pub use change::KernelChange;
 pub use explain::FusionEvidence;
 pub(super) use leaves::shapes;
 
-use super::Attribution;
-use crate::diff::MergedId;
+use crate::diff::{MergedId, TraceDiff};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use instances::Instance;
 use pieces::Pieces;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-
-/// Minimum number of instances that must agree for a fusion to be reported outside of compiled regions.
-const ENOUGH: usize = 2;
-
-/// How the number of kernels at a node differs between the sides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum KernelChange {
-    /// The given side runs fewer kernels to do the work of several ops on the other side.
-    FusedIn(Side, FusionEvidence),
-    /// The counts differ for an unknown reason.
-    Count,
-}
 
 /// A group of nodes with the same path at which the kernel count differs between the sides in the same way.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,8 +77,12 @@ type Agreement<'a> = (Place<'a>, (usize, usize), KernelChange);
 /// Instances form one row if they agree. If their node is a thread, they must also run kernels with the same names.
 type Group<'a> = (Agreement<'a>, &'a [&'a str]);
 
-pub(super) fn find_fusions(analysis: &Attribution) -> Vec<FusionRow> {
-    let pieces = Pieces::of(analysis);
+pub(super) fn find_fusions(
+    diff: &TraceDiff,
+    ledger: &Ledger,
+    categories: &CategoryTable,
+) -> Vec<FusionRow> {
+    let pieces = Pieces::of(diff, ledger, categories);
     let instances = instances::find(&pieces);
     let mut of_place: BTreeMap<(Place<'_>, &[&str]), usize> = BTreeMap::new();
     let mut agreeing: BTreeMap<Agreement<'_>, usize> = BTreeMap::new();
@@ -142,7 +137,7 @@ fn row(
         change,
         kernel_count: first.counts(),
         ops: first.ops.as_ref().map(|ops| ops.iter().map(|&op| op.to_owned()).collect()),
-        kernels: PerSide::from_fn(|side| names(pieces.analysis, first, side)),
+        kernels: PerSide::from_fn(|side| names(pieces.diff, first, side)),
         time: PerSide::from_fn(time),
         instances,
         agreeing: group.len(),
@@ -150,10 +145,10 @@ fn row(
     }
 }
 
-fn names(analysis: &Attribution, instance: &Instance<'_>, side: Side) -> BTreeMap<String, u64> {
+fn names(diff: &TraceDiff, instance: &Instance<'_>, side: Side) -> BTreeMap<String, u64> {
     let mut names = BTreeMap::new();
     for &event in &instance.kernels[side] {
-        *names.entry(analysis.tree(side).name(event).to_owned()).or_default() += 1;
+        *names.entry(diff.tree(side).name(event).to_owned()).or_default() += 1;
     }
     names
 }

@@ -9,7 +9,9 @@
 //! ```
 
 use super::leaves::Leaves;
-use crate::analysis::Attribution;
+use crate::analysis::account::Ledger;
+use crate::analysis::categories::CategoryTable;
+use crate::diff::TraceDiff;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::{ByName, Category, Nanos};
@@ -18,7 +20,9 @@ use std::ops::Range;
 
 /// The pieces of work on both sides.
 pub(super) struct Pieces<'a> {
-    pub(super) analysis: &'a Attribution,
+    pub(super) diff: &'a TraceDiff,
+    pub(super) ledger: &'a Ledger,
+    pub(super) categories: &'a CategoryTable,
     pub(super) leaves: Leaves<'a>,
     /// For each call, the number of pieces that are ops before the call in preorder; the last entry is the number of
     /// all such pieces. Empty if GPU time is compared, because the pieces are then kernels.
@@ -26,39 +30,46 @@ pub(super) struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    pub(super) fn of(analysis: &'a Attribution) -> Pieces<'a> {
-        let ops_before = match analysis.measure() {
+    pub(super) fn of(
+        diff: &'a TraceDiff,
+        ledger: &'a Ledger,
+        categories: &'a CategoryTable,
+    ) -> Pieces<'a> {
+        let ops_before = match ledger.measure() {
             Measure::GpuTime => PerSide::default(),
             Measure::HostSelfTime => {
-                PerSide::from_fn(|side| counts_before(&working_ops(analysis, side)))
+                PerSide::from_fn(|side| counts_before(&working_ops(diff, categories, side)))
             }
         };
-        Pieces { analysis, leaves: Leaves::new(analysis), ops_before }
+        Pieces { diff, ledger, categories, leaves: Leaves::new(diff, categories), ops_before }
     }
 
     /// Whether a measured event is a piece of work: a kernel that is not a memcpy or memset or, if host time is
     /// compared, an op that does the work of such a kernel.
     pub(super) fn has(&self, side: Side, event: CallId) -> bool {
-        let tree = self.analysis.tree(side);
-        match self.analysis.measure() {
+        let tree = self.diff.tree(side);
+        match self.ledger.measure() {
             Measure::HostSelfTime => self.ops_in(side, event.index()..event.index() + 1) > 0,
             Measure::GpuTime => {
                 let kind = tree.event(event).map(|event| tree.trace().category(event));
                 kind == Some(Category::Kernel)
-                    && !matches!(self.analysis.category_name(side, event), "memcpy" | "memset")
+                    && !matches!(
+                        self.categories.rules().name(self.categories.of(self.diff, side, event).id),
+                        "memcpy" | "memset"
+                    )
             }
         }
     }
 
     /// Duration of a piece: of the kernel, or of the op including nested calls.
     pub(super) fn time(&self, side: Side, event: CallId) -> Nanos {
-        self.analysis.tree(side).duration(event)
+        self.diff.tree(side).duration(event)
     }
 
     /// Whether there is a piece at or below a call.
     pub(super) fn is_above(&self, side: Side, call: CallId) -> bool {
-        let tree = self.analysis.tree(side);
-        match self.analysis.measure() {
+        let tree = self.diff.tree(side);
+        match self.ledger.measure() {
             Measure::GpuTime => tree.is_gpu_path(call),
             Measure::HostSelfTime => self.ops_in(side, call.index()..end(tree, call)) > 0,
         }
@@ -79,12 +90,12 @@ fn counts_before(pieces: &[bool]) -> Vec<u32> {
 
 /// Marks the innermost ops that do specific work, and the outermost ops that do auxiliary work. An op with auxiliary
 /// work is not marked if it contains an op with specific work, or is inside a marked op.
-fn working_ops(analysis: &Attribution, side: Side) -> Vec<bool> {
-    let tree = analysis.tree(side);
+fn working_ops(diff: &TraceDiff, categories: &CategoryTable, side: Side) -> Vec<bool> {
+    let tree = diff.tree(side);
     let mut known = ByName::new(tree.trace());
     let mut works = |call: CallId| -> Option<bool> {
         let event = tree.event(call).filter(|_| tree.kind(call) == CallKind::Op)?;
-        let find = || analysis.options().categories.work_of(tree.name(call));
+        let find = || categories.rules().work_of(tree.name(call));
         known.get(tree.trace().name_id(event), find)
     };
     let mut pieces = vec![false; tree.len()];

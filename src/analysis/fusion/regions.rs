@@ -13,7 +13,7 @@
 //! nearby kernel if its name mentions an op that is assigned to the nearby kernel. For example, the second kernel of a
 //! two-step reduction has no ops of its own. Ops and kernels that cannot be matched by name remain unassigned.
 
-use super::KernelChange;
+use super::change::KernelChange;
 use super::explain::FusionEvidence;
 use super::leaves::Leaf;
 use super::pieces::Pieces;
@@ -37,13 +37,13 @@ pub(super) struct Part {
 
 /// The parts of all compiled regions. A kernel with exactly one assigned op is omitted, because nothing was fused.
 pub(super) fn parts(pieces: &Pieces<'_>) -> Vec<Part> {
-    pieces.analysis.diff().regions().iter().flat_map(|region| of_region(pieces, region)).collect()
+    pieces.diff.regions().iter().flat_map(|region| of_region(pieces, region)).collect()
 }
 
 fn of_region(pieces: &Pieces<'_>, region: &Region) -> Vec<Part> {
-    let (analysis, side) = (pieces.analysis, region.side);
+    let (diff, side) = (pieces.diff, region.side);
     let inside = |side, call: CallId| -> Vec<CallId> {
-        analysis.tree(side).subtree(call).filter(|&below| is_piece(pieces, side, below)).collect()
+        diff.tree(side).subtree(call).filter(|&below| is_piece(pieces, side, below)).collect()
     };
     let fused = pieces.leaves.of(side, &inside(side, region.call));
     let replaced: Vec<CallId> =
@@ -58,7 +58,7 @@ fn of_region(pieces: &Pieces<'_>, region: &Region) -> Vec<Part> {
     for (op, to) in replaced.iter().zip(&stands_for) {
         to.iter().for_each(|&at| ops_of[at].push(op));
     }
-    let node = analysis.diff().region_node(region);
+    let node = diff.region_node(region);
     let part = |short: Vec<CallId>, long: Vec<CallId>, change| {
         let mut kernels =
             PerSide::from_fn(|of| if of == side { short.clone() } else { long.clone() });
@@ -98,7 +98,7 @@ fn of_region(pieces: &Pieces<'_>, region: &Region) -> Vec<Part> {
 }
 
 fn is_piece(pieces: &Pieces<'_>, side: crate::side::Side, call: CallId) -> bool {
-    pieces.analysis.row_index(side, call).is_some() && pieces.has(side, call)
+    pieces.ledger.row_index(pieces.diff, side, call).is_some() && pieces.has(side, call)
 }
 
 /// The assignment of replaced ops to the kernels of a region.

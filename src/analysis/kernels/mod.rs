@@ -5,18 +5,20 @@ mod stacks;
 
 pub(super) use same_kernels::find_same_kernels;
 pub use same_kernels::{SameKernelRow, SameKernels};
-pub use stacks::PythonStack;
-pub(super) use stacks::Stacks;
+pub(super) use stacks::stacks_of_sides;
+pub use stacks::{PythonStack, Stacks, stacks};
 
 use super::account::{Row, Tally};
 use super::categories::{CategoryId, EventCategory};
 use super::grouped::Grouped;
 use super::verdict::Judgement;
-use super::{Analysis, Attribution};
-use crate::analysis::verdict::judge_groups;
+use crate::analysis::account::Ledger;
+use crate::analysis::categories::CategoryTable;
+use crate::analysis::verdict::GroupJudge;
+use crate::diff::TraceDiff;
 use crate::program::{Phase, counted};
 use crate::side::{PerSide, Side};
-use crate::trace::Nanos;
+use crate::trace::{Nanos, Notes};
 use crate::tree::CallId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -51,123 +53,141 @@ pub struct KernelRow {
     pub tally: Tally,
 }
 
-impl Analysis {
-    /// Tests whether the time difference of each tally is significant. Together, the tallies must contain every
-    /// measured event exactly once.
-    pub fn judge_tallies(&self, tallies: &[&Tally]) -> Vec<Judgement> {
-        let mut groups = PerSide::from_fn(|side| vec![u32::MAX; self.slots(side)]);
-        for (at, tally) in tallies.iter().enumerate() {
-            for side in Side::BOTH {
-                for &event in &tally.events[side] {
-                    groups[side][self.slot(side, event).expect(ACCOUNTED)] = at as u32;
-                }
+/// Tests whether the time difference of each tally is significant. Together, the tallies must contain every
+/// measured event exactly once.
+pub fn judge_tallies(
+    diff: &TraceDiff,
+    ledger: &Ledger,
+    judge: &GroupJudge<'_>,
+    tallies: &[&Tally],
+) -> Vec<Judgement> {
+    let mut groups = PerSide::from_fn(|side| vec![u32::MAX; ledger.slots(side)]);
+    for (at, tally) in tallies.iter().enumerate() {
+        for side in Side::BOTH {
+            for &event in &tally.events[side] {
+                groups[side][ledger.slot(diff, side, event).expect(ACCOUNTED)] = at as u32;
             }
         }
-        judge_groups(self, tallies.len(), |side, event| {
-            groups[side][self.slot(side, event).expect(ACCOUNTED)] as usize
-        })
     }
+    judge.judge(tallies.len(), |side, event| {
+        groups[side][ledger.slot(diff, side, event).expect(ACCOUNTED)] as usize
+    })
 }
 
-impl Attribution {
-    /// The events by category and phase. The rows are sorted by total time over both sides, longest first,
-    /// then by name.
-    pub fn by_category(&self) -> Vec<CategoryRow> {
-        let phases = PerSide::from_fn(|side| self.phases(side));
-        let mut groups: BTreeMap<(CategoryId, Phase), Tally> = BTreeMap::new();
-        for (side, event) in accounted(self) {
-            let key = (self.category(side, event).id, phases[side].phase(event));
-            groups.entry(key).or_default().add(side, event, self.time_of(side, event));
-        }
-        let mut rows: Vec<CategoryRow> = groups
-            .into_iter()
-            .map(|((category, phase), tally)| CategoryRow { category, phase, tally })
-            .collect();
-        rows.sort_by_cached_key(|row| {
-            let name = self.options().categories.name(row.category).to_owned();
-            (most_time_first(&row.tally), name, row.phase)
-        });
-        rows
+/// The events by category and phase. The rows are sorted by total time over both sides, longest first,
+/// then by name.
+pub fn by_category(
+    diff: &TraceDiff,
+    ledger: &Ledger,
+    categories: &CategoryTable,
+) -> Vec<CategoryRow> {
+    let phases = PerSide::from_fn(|side| diff.phases(side));
+    let mut groups: BTreeMap<(CategoryId, Phase), Tally> = BTreeMap::new();
+    for (side, event) in accounted(ledger) {
+        let key = (categories.of(diff, side, event).id, phases[side].phase(event));
+        groups.entry(key).or_default().add(side, event, ledger.time_of(diff, side, event));
     }
+    let mut rows: Vec<CategoryRow> = groups
+        .into_iter()
+        .map(|((category, phase), tally)| CategoryRow { category, phase, tally })
+        .collect();
+    rows.sort_by_cached_key(|row| {
+        let name = categories.rules().name(row.category).to_owned();
+        (most_time_first(&row.tally), name, row.phase)
+    });
+    rows
+}
 
-    /// The events by name, category and launching op. The rows are sorted by total time over both sides,
-    /// longest first.
-    pub fn by_kernel(&self) -> Vec<KernelRow> {
-        let mut groups: Grouped<_, (&str, &str, EventCategory), Tally> = Grouped::new();
-        for (side, event) in accounted(self) {
-            let tree = self.tree(side);
-            let op = self.op_of(side, event);
-            let id = |call: CallId| Some(tree.trace().name_id(tree.event(call)?));
-            let category = self.category(side, event);
-            let ids = (side, id(event), op.and_then(id), category);
-            let key = || (tree.name(event), op.map_or("", |op| tree.name(op)), category);
-            let tally = groups.entry(ids, key, |_| Tally::default());
-            tally.add(side, event, self.time_of(side, event));
-        }
-        let mut rows: Vec<KernelRow> = groups
-            .into_sorted()
-            .map(|((kernel, op, category), tally)| KernelRow {
-                kernel: kernel.to_owned(),
-                category,
-                op: op.to_owned(),
-                tally,
-            })
-            .collect();
-        // The sort is stable, so rows with the same time remain in the order of name, op and category.
-        rows.sort_by_cached_key(|row| most_time_first(&row.tally));
-        rows
+/// The events by name, category and launching op. The rows are sorted by total time over both sides,
+/// longest first.
+pub fn by_kernel(diff: &TraceDiff, ledger: &Ledger, categories: &CategoryTable) -> Vec<KernelRow> {
+    let mut groups: Grouped<_, (&str, &str, EventCategory), Tally> = Grouped::new();
+    for (side, event) in accounted(ledger) {
+        let tree = diff.tree(side);
+        let op = diff.op_of(side, event);
+        let id = |call: CallId| Some(tree.trace().name_id(tree.event(call)?));
+        let category = categories.of(diff, side, event);
+        let ids = (side, id(event), op.and_then(id), category);
+        let key = || (tree.name(event), op.map_or("", |op| tree.name(op)), category);
+        let tally = groups.entry(ids, key, |_| Tally::default());
+        tally.add(side, event, ledger.time_of(diff, side, event));
     }
+    let mut rows: Vec<KernelRow> = groups
+        .into_sorted()
+        .map(|((kernel, op, category), tally)| KernelRow {
+            kernel: kernel.to_owned(),
+            category,
+            op: op.to_owned(),
+            tally,
+        })
+        .collect();
+    // The sort is stable, so rows with the same time remain in the order of name, op and category.
+    rows.sort_by_cached_key(|row| most_time_first(&row.tally));
+    rows
+}
 
-    /// Time of the unclassified events on each side.
-    pub fn unclassified(&self) -> PerSide<Nanos> {
-        let mut time = PerSide::default();
-        for (side, event) in accounted(self) {
-            if self.category(side, event).id == CategoryId::UNCLASSIFIED {
-                time[side] += self.time_of(side, event);
-            }
+/// Time of the unclassified events on each side.
+pub fn unclassified(
+    diff: &TraceDiff,
+    ledger: &Ledger,
+    categories: &CategoryTable,
+) -> PerSide<Nanos> {
+    let mut time = PerSide::default();
+    for (side, event) in accounted(ledger) {
+        if categories.of(diff, side, event).id == CategoryId::UNCLASSIFIED {
+            time[side] += ledger.time_of(diff, side, event);
         }
-        time
     }
+    time
+}
 
-    pub(super) fn note_unclassified(&mut self) {
-        let unclassified = |&(side, event): &(Side, CallId)| {
-            self.category(side, event).id == CategoryId::UNCLASSIFIED
-        };
-        let events = accounted(self).filter(unclassified).count() as u64;
-        let (time, totals) = (self.unclassified(), self.account().totals);
-        let share =
-            |side: Side| 100.0 * time[side].0 as f64 / (totals[side].time.0 as f64).max(1.0);
-        let is_told = Side::BOTH.into_iter().any(|side| share(side) >= LEAST_SHARE);
-        let events = if is_told { events } else { 0 };
-        let message = format!(
-            "{} could not be classified: {:.2}% of the baseline time, {:.2}% of the candidate time",
-            counted(events, "event"),
-            share(Side::Baseline),
-            share(Side::Candidate)
-        );
-        let hint = "write rules for the unclassified kernels or ops in a file, and pass the file with --categories";
-        self.notes.add("UNCLASSIFIED", events, hint, || message);
-    }
+pub(super) fn note_unclassified(
+    diff: &TraceDiff,
+    ledger: &Ledger,
+    categories: &CategoryTable,
+    notes: &mut Notes,
+) {
+    let is_unclassified = |&(side, event): &(Side, CallId)| {
+        categories.of(diff, side, event).id == CategoryId::UNCLASSIFIED
+    };
+    let events = accounted(ledger).filter(is_unclassified).count() as u64;
+    let (time, totals) = (unclassified(diff, ledger, categories), ledger.account().totals);
+    let share = |side: Side| 100.0 * time[side].0 as f64 / (totals[side].time.0 as f64).max(1.0);
+    let is_told = Side::BOTH.into_iter().any(|side| share(side) >= LEAST_SHARE);
+    let events = if is_told { events } else { 0 };
+    let message = format!(
+        "{} could not be classified: {:.2}% of the baseline time, {:.2}% of the candidate time",
+        counted(events, "event"),
+        share(Side::Baseline),
+        share(Side::Candidate)
+    );
+    let hint = "write rules for the unclassified kernels or ops in a file, and pass the file with --categories";
+    notes.add("UNCLASSIFIED", events, hint, || message);
 }
 
 /// Name of the category that accounts for most of an attribution row's time.
-pub(crate) fn row_category<'a>(analysis: &'a Attribution, row: &Row) -> &'a str {
+pub(crate) fn row_category<'a>(
+    diff: &'a TraceDiff,
+    ledger: &'a Ledger,
+    categories: &'a CategoryTable,
+    row: &Row,
+) -> &'a str {
     let mut times: BTreeMap<CategoryId, Nanos> = BTreeMap::new();
     for side in Side::BOTH {
         for &event in &row.events[side] {
-            *times.entry(analysis.category(side, event).id).or_default() +=
-                analysis.time_of(side, event);
+            *times.entry(categories.of(diff, side, event).id).or_default() +=
+                ledger.time_of(diff, side, event);
         }
     }
     // If several categories account for the same time, the first of them is used.
     let most = times.into_iter().max_by_key(|&(id, time)| (time, Reverse(id)));
-    most.map_or("", |(id, _)| analysis.options().categories.name(id))
+    most.map_or("", |(id, _)| categories.rules().name(id))
 }
 
 /// All measured events, each exactly once, in the order of the attribution rows. In each row, the events of the
 /// baseline come first.
-pub(super) fn accounted(analysis: &Attribution) -> impl Iterator<Item = (Side, CallId)> + '_ {
-    analysis.rows().iter().flat_map(|row| {
+pub(super) fn accounted(ledger: &Ledger) -> impl Iterator<Item = (Side, CallId)> + '_ {
+    ledger.rows().iter().flat_map(|row| {
         Side::BOTH
             .into_iter()
             .flat_map(|side| row.events[side].iter().map(move |&event| (side, event)))

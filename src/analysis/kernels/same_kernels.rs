@@ -2,9 +2,9 @@
 //! the same code, so a difference in their times comes from clocks, memory, the machine, or different shapes.
 
 use super::most_time_first;
-use crate::analysis::Attribution;
-use crate::analysis::account::{Row, Tally};
+use crate::analysis::account::{Ledger, Row, Tally};
 use crate::analysis::shared_texts::SharedTexts;
+use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::TextId;
@@ -54,22 +54,22 @@ type Key = (u32, u32, PerSide<TextId>);
 /// An event: the number of its name, its side, and its id.
 type Named = (u32, Side, CallId);
 
-pub(in crate::analysis) fn find_same_kernels(analysis: &Attribution) -> SameKernels {
-    let mut texts = SharedTexts::new(analysis);
+pub(in crate::analysis) fn find_same_kernels(diff: &TraceDiff, ledger: &Ledger) -> SameKernels {
+    let mut texts = SharedTexts::new(diff);
     let mut ops: FxHashMap<String, u32> = FxHashMap::default();
     let mut known: FxHashMap<Key, usize> = FxHashMap::default();
     let mut rows: Vec<SameKernelRow> = Vec::new();
     let mut others = Tally::default();
-    for row in analysis.rows() {
+    for row in ledger.rows() {
         let is_pair = row.calls.baseline.is_some() && row.calls.candidate.is_some();
         let next = ops.len() as u32;
-        let op = *ops.entry(analysis.row_name(row)).or_insert(next);
-        let shapes = PerSide::from_fn(|side| analysis.arguments_of(row, side).dims);
+        let op = *ops.entry(row.name(diff)).or_insert(next);
+        let shapes = PerSide::from_fn(|side| row.arguments(diff, side).dims);
         for events in by_event_name(row, &mut texts).chunk_by(|a, b| a.0 == b.0) {
             let is_on = |side| events.iter().any(|event| event.1 == side);
             let tally = if is_pair && Side::BOTH.into_iter().all(is_on) {
                 let at = *known.entry((op, events[0].0, shapes)).or_insert_with(|| {
-                    rows.push(empty_same(analysis, row, events[0], shapes));
+                    rows.push(empty_same(diff, row, events[0], shapes));
                     rows.len() - 1
                 });
                 &mut rows[at].tally
@@ -77,7 +77,7 @@ pub(in crate::analysis) fn find_same_kernels(analysis: &Attribution) -> SameKern
                 &mut others
             };
             for &(_, side, event) in events {
-                tally.add(side, event, analysis.time_of(side, event));
+                tally.add(side, event, ledger.time_of(diff, side, event));
             }
         }
     }
@@ -103,15 +103,15 @@ fn by_event_name(row: &Row, texts: &mut SharedTexts<'_>) -> Vec<Named> {
 }
 
 fn empty_same(
-    analysis: &Attribution,
+    diff: &TraceDiff,
     row: &Row,
     (_, side, event): Named,
     shapes: PerSide<TextId>,
 ) -> SameKernelRow {
-    let shape = |side| analysis.tree(side).trace().text(shapes[side]).to_owned();
+    let shape = |side| diff.tree(side).trace().text(shapes[side]).to_owned();
     SameKernelRow {
-        op: analysis.row_name(row),
-        kernel: analysis.tree(side).name(event).to_owned(),
+        op: row.name(diff),
+        kernel: diff.tree(side).name(event).to_owned(),
         shapes: PerSide::from_fn(shape),
         tally: Tally::default(),
     }

@@ -6,7 +6,8 @@
 //!
 //! Stacks that differ only in object addresses and module instance numbers are treated as the same stack.
 
-use crate::analysis::Attribution;
+use crate::analysis::account::Ledger;
+use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
@@ -24,21 +25,31 @@ pub struct PythonStack {
     pub frames: Vec<String>,
 }
 
-impl Attribution {
-    /// The distinct Python stacks of the given events on each side, most frequent first. At most
-    /// `AnalysisOptions::stacks` stacks are returned for each side. Events without frames above them are not counted.
-    pub fn stacks(&self, events: &PerSide<Vec<CallId>>) -> PerSide<Vec<PythonStack>> {
-        PerSide::from_fn(|side| stacks_of_side(self, side, &events[side]))
-    }
+/// The distinct Python stacks of the given events on each side, most frequent first. At most
+/// `AnalysisOptions::stacks` stacks are returned for each side. Events without frames above them are not counted.
+pub fn stacks(
+    diff: &TraceDiff,
+    ledger: &Ledger,
+    stacks: &PerSide<Stacks>,
+    limit: usize,
+    events: &PerSide<Vec<CallId>>,
+) -> PerSide<Vec<PythonStack>> {
+    PerSide::from_fn(|side| stacks_of_side(diff, ledger, stacks, limit, side, &events[side]))
 }
 
-fn stacks_of_side(analysis: &Attribution, side: Side, events: &[CallId]) -> Vec<PythonStack> {
-    let limit = analysis.options().stacks;
+fn stacks_of_side(
+    diff: &TraceDiff,
+    ledger: &Ledger,
+    stacks: &PerSide<Stacks>,
+    limit: usize,
+    side: Side,
+    events: &[CallId],
+) -> Vec<PythonStack> {
     if limit == 0 {
         return Vec::new();
     }
-    let (tree, measure) = (analysis.tree(side), analysis.measure());
-    let all = analysis.stacks[side].get_or_init(|| Stacks::of(tree, measure));
+    let (tree, measure) = (diff.tree(side), ledger.measure());
+    let all = &stacks[side];
     let mut counts: FxHashMap<u32, u64> = FxHashMap::default();
     for slot in events.iter().filter_map(|&event| measure.slot(tree, event)) {
         *counts.entry(all.of_slot[slot]).or_default() += 1;
@@ -62,12 +73,17 @@ fn stacks_of_side(analysis: &Attribution, side: Side, events: &[CallId]) -> Vec<
 /// Stacks share their outer frames: a stack is stored as the id of the stack without its innermost frame, and the
 /// innermost frame.
 #[derive(Debug, Clone, Default)]
-pub(in crate::analysis) struct Stacks {
+pub struct Stacks {
     /// For each stack, the id of the stack without its innermost frame, and the number of the innermost frame's name.
     frames: Vec<(u32, u32)>,
     names: Vec<String>,
     /// Id of each measured event's stack, indexed by the event's slot; [`NO_STACK`] for events without frames.
     of_slot: Vec<u32>,
+}
+
+/// The stacks of both traces.
+pub(in crate::analysis) fn stacks_of_sides(diff: &TraceDiff, ledger: &Ledger) -> PerSide<Stacks> {
+    PerSide::from_fn(|side| Stacks::of(diff.tree(side), ledger.measure()))
 }
 
 /// Stack id of events without frames.

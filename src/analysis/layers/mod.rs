@@ -5,6 +5,6 @@ mod ops;
 mod pairs;
 mod rows;
 
-pub use ops::{LayerOpRow, Spread};
+pub use ops::{LayerOpRow, Spread, layer_op_rows};
 pub use pairs::{LayerPairs, PlacePair};
-pub use rows::LayerRow;
+pub use rows::{LayerRow, layer_rows};

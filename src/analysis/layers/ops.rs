@@ -5,7 +5,8 @@
 //! replays, a line combines kernels instead of rows, because a single row contains the whole graph.
 
 use super::{LayerPairs, PlacePair};
-use crate::analysis::Attribution;
+use crate::analysis::account::Ledger;
+use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::program::Phase;
 use crate::side::{PerSide, Side};
@@ -82,40 +83,39 @@ struct Cell {
     time: Nanos,
 }
 
-impl Attribution {
-    /// The ops of an average layer for each stack and phase, in execution order, and the ops outside of layers. The
-    /// times of all lines add up to the totals on both sides.
-    pub fn layer_op_rows(&self, pairs: &LayerPairs) -> Vec<LayerOpRow> {
-        let (mut names, mut pieces) = (Names::default(), Vec::new());
-        let of_rows: Vec<Name> =
-            self.rows().iter().map(|row| names.number(&self.row_name(row))).collect();
-        for side in Side::BOTH {
-            let of_side = pieces_of(self, pairs, (&of_rows, &mut names), side);
-            pieces.extend(of_side.map(|piece| (side, piece)));
-        }
-        let names = names.sort(&mut pieces);
-        let nth = numbers(&pieces);
-        let mut table = Table::default();
-        for (side, piece) in &pieces {
-            let at = nth[&(piece.group, piece.sample, piece.unit(*side))];
-            table.add(*side, piece, at);
-        }
-        table.rows(pairs, &names)
+/// The ops of an average layer for each stack and phase, in execution order, and the ops outside of layers. The
+/// times of all lines add up to the totals on both sides.
+pub fn layer_op_rows(diff: &TraceDiff, ledger: &Ledger, pairs: &LayerPairs) -> Vec<LayerOpRow> {
+    let (mut names, mut pieces) = (Names::default(), Vec::new());
+    let of_rows: Vec<Name> =
+        ledger.rows().iter().map(|row| names.number(&row.name(diff))).collect();
+    for side in Side::BOTH {
+        let of_side = pieces_of(diff, ledger, pairs, (&of_rows, &mut names), side);
+        pieces.extend(of_side.map(|piece| (side, piece)));
     }
+    let names = names.sort(&mut pieces);
+    let nth = numbers(&pieces);
+    let mut table = Table::default();
+    for (side, piece) in &pieces {
+        let at = nth[&(piece.group, piece.sample, piece.unit(*side))];
+        table.add(*side, piece, at);
+    }
+    table.rows(pairs, &names)
 }
 
 /// The measured events on one side as pieces of work.
 fn pieces_of(
-    analysis: &Attribution,
+    diff: &TraceDiff,
+    ledger: &Ledger,
     pairs: &LayerPairs,
     (of_rows, names): (&[Name], &mut Names),
     side: Side,
 ) -> impl Iterator<Item = Piece> {
-    let tree = analysis.tree(side);
-    let (phases, steps) = (analysis.phases(side), analysis.steps(side));
+    let tree = diff.tree(side);
+    let (phases, steps) = (diff.phases(side), diff.steps(side));
     let first = first_places(pairs.places());
     let piece = move |call: CallId| {
-        let row = analysis.row_index(side, call).expect("every attributed call has a row");
+        let row = ledger.row_index(diff, side, call).expect("every attributed call has a row");
         let at = pairs.place_of(side, call);
         let place = pairs.places()[at];
         let is_layer = matches!(place, PlacePair::Layer { .. });
@@ -129,10 +129,10 @@ fn pieces_of(
                 (true, true) => Within::Graph(call),
                 (false, _) => Within::Nothing,
             },
-            time: analysis.time_of(side, call),
+            time: ledger.time_of(diff, side, call),
         }
     };
-    analysis.accounted_calls(side).iter().copied().map(piece)
+    ledger.calls(side).iter().copied().map(piece)
 }
 
 /// Assigns numbers to the names of the pieces.

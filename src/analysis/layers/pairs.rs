@@ -4,7 +4,8 @@
 //! have no matched calls, for example if they are graph replays on two platforms without common kernel names. Such
 //! stacks are matched in order, by class unless they are graph replays, and their layers are matched by position.
 
-use crate::analysis::Attribution;
+use crate::analysis::account::Ledger;
+use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::program::{LayerId, LayerPlace, Layers, Stack, StackKind};
 use crate::side::{PerSide, Side};
@@ -44,9 +45,9 @@ pub struct LayerPairs {
 
 impl LayerPairs {
     /// Matches the layers of both traces.
-    pub fn of(analysis: &Attribution) -> LayerPairs {
-        let layers = PerSide::from_fn(|side| analysis.shared_layers(side).clone());
-        let votes = votes(analysis, &layers);
+    pub fn of(diff: &TraceDiff, ledger: &Ledger) -> LayerPairs {
+        let layers = PerSide::from_fn(|side| diff.program(side).layers(ledger.measure()).clone());
+        let votes = votes(diff, &layers);
         let mut places = vec![PlacePair::Pre];
         for (at, stacks) in pair_stacks(&layers, &votes).into_iter().enumerate() {
             let paired = pair_layers(&layers, stacks, &votes);
@@ -157,11 +158,11 @@ fn positions(places: &[PlacePair], side: Side) -> FxHashMap<LayerPlace, usize> {
 /// Number of matched calls between each pair of layers.
 type Votes = BTreeMap<(LayerId, LayerId), u64>;
 
-fn votes(analysis: &Attribution, layers: &PerSide<Arc<Layers>>) -> Votes {
+fn votes(diff: &TraceDiff, layers: &PerSide<Arc<Layers>>) -> Votes {
     let mut votes = Votes::new();
-    for call in analysis.tree(Side::Baseline).calls() {
+    for call in diff.tree(Side::Baseline).calls() {
         let LayerPlace::Layer(a) = layers.baseline.place(call) else { continue };
-        let partner = analysis.diff().partner(Side::Baseline, call);
+        let partner = diff.partner(Side::Baseline, call);
         if let Some(LayerPlace::Layer(b)) = partner.map(|call| layers.candidate.place(call)) {
             *votes.entry((a, b)).or_default() += 1;
         }

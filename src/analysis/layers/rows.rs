@@ -1,9 +1,10 @@
 //! Computes `layers.csv`: the time of each layer and phase on both sides of an [`Analysis`].
 
 use super::{LayerPairs, PlacePair};
-use crate::analysis::Analysis;
+use crate::analysis::account::Ledger;
 use crate::analysis::robust::{median, median_deviation};
-use crate::analysis::verdict::{Judgement, judge_groups};
+use crate::analysis::verdict::{GroupJudge, Judgement};
+use crate::diff::TraceDiff;
 use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -47,31 +48,34 @@ impl LayerRow {
     }
 }
 
-impl Analysis {
-    /// One row for each layer and phase, and rows for the work outside of layers. On each side, the times of
-    /// all rows add up to the total time.
-    pub fn layer_rows(&self, pairs: &LayerPairs) -> Vec<LayerRow> {
-        let phases = PerSide::from_fn(|side| self.phases(side));
-        let keys = pairs.places().iter().flat_map(|&place| Phase::ALL.map(|phase| (place, phase)));
-        let at = |side: Side, call| {
-            pairs.place_of(side, call) * Phase::ALL.len() + phases[side].phase(call) as usize
-        };
-        let judged = judge_groups(self, pairs.places().len() * Phase::ALL.len(), at);
-        let mut rows: Vec<LayerRow> =
-            keys.zip(judged).map(|(key, judgement)| empty_row(key, judgement)).collect();
-        for side in Side::BOTH {
-            for &call in self.accounted_calls(side) {
-                let row = &mut rows[at(side, call)];
-                row.events[side] += 1;
-                row.time[side] += self.time_of(side, call);
-            }
+/// One row for each layer and phase, and rows for the work outside of layers. On each side, the times of
+/// all rows add up to the total time.
+pub fn layer_rows(
+    diff: &TraceDiff,
+    ledger: &Ledger,
+    pairs: &LayerPairs,
+    judge: &GroupJudge<'_>,
+) -> Vec<LayerRow> {
+    let phases = PerSide::from_fn(|side| diff.phases(side));
+    let keys = pairs.places().iter().flat_map(|&place| Phase::ALL.map(|phase| (place, phase)));
+    let at = |side: Side, call| {
+        pairs.place_of(side, call) * Phase::ALL.len() + phases[side].phase(call) as usize
+    };
+    let judged = judge.judge(pairs.places().len() * Phase::ALL.len(), at);
+    let mut rows: Vec<LayerRow> =
+        keys.zip(judged).map(|(key, judgement)| empty_row(key, judgement)).collect();
+    for side in Side::BOTH {
+        for &call in ledger.calls(side) {
+            let row = &mut rows[at(side, call)];
+            row.events[side] += 1;
+            row.time[side] += ledger.time_of(diff, side, call);
         }
-        rows.retain(|row| row.events.baseline + row.events.candidate > 0);
-        for side in Side::BOTH {
-            mark_outliers(&mut rows, side);
-        }
-        rows
     }
+    rows.retain(|row| row.events.baseline + row.events.candidate > 0);
+    for side in Side::BOTH {
+        mark_outliers(&mut rows, side);
+    }
+    rows
 }
 
 fn empty_row((place, phase): (PlacePair, Phase), judgement: Judgement) -> LayerRow {

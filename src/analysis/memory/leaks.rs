@@ -9,8 +9,7 @@
 //! of the previous step.
 
 use super::rows::memory_node;
-use crate::analysis::Attribution;
-use crate::diff::MergedId;
+use crate::diff::{MergedId, TraceDiff};
 use crate::order::Order as _;
 use crate::program::StepOrigin;
 use crate::program::memory::DeviceUsage;
@@ -28,19 +27,19 @@ const FEWEST_STEPS: usize = 3;
 /// Maps each name to the first merged node with this name. This node represents all calls with the same
 /// name, in all steps.
 struct FirstOfName<'a> {
-    analysis: &'a Attribution,
+    diff: &'a TraceDiff,
     nodes: FxHashMap<(Side, TextId), MergedId>,
 }
 
 impl<'a> FirstOfName<'a> {
-    fn of(analysis: &'a Attribution) -> FirstOfName<'a> {
-        FirstOfName { analysis, nodes: FxHashMap::default() }
+    fn of(diff: &'a TraceDiff) -> FirstOfName<'a> {
+        FirstOfName { diff, nodes: FxHashMap::default() }
     }
 
     fn node(&mut self, node: MergedId) -> MergedId {
         let (side, call) =
-            self.analysis.diff().merged().node(node).calls().next().expect("every node has a call");
-        let tree = self.analysis.tree(side);
+            self.diff.merged().node(node).calls().next().expect("every node has a call");
+        let tree = self.diff.tree(side);
         let name = tree.event(call).map_or(TextId::EMPTY, |event| tree.trace().name_id(event));
         *self.nodes.entry((side, name)).or_insert(node)
     }
@@ -57,32 +56,27 @@ pub(crate) struct Leak {
 }
 
 /// The leaks on a side.
-pub(in crate::analysis) fn leaks_of(analysis: &Attribution, side: Side) -> Vec<Leak> {
-    let devices = analysis.memory(side).devices();
-    devices.filter_map(|(place, usage)| leak(analysis, side, place, usage)).collect()
+pub(in crate::analysis) fn leaks_of(diff: &TraceDiff, side: Side) -> Vec<Leak> {
+    let devices = diff.memory(side).devices();
+    devices.filter_map(|(place, usage)| leak(diff, side, place, usage)).collect()
 }
 
 /// Whether leaks can be detected on a side. Detection requires at least three recorded steps, and memory
 /// events with addresses.
-pub(crate) fn shows_leaks(analysis: &Attribution, side: Side, place: MemoryPlace) -> bool {
-    let steps = analysis.steps(side).spans();
+pub(crate) fn shows_leaks(diff: &TraceDiff, side: Side, place: MemoryPlace) -> bool {
+    let steps = diff.steps(side).spans();
     // Steps that were detected by repetition may actually be layers, which keep their activations for the
     // backward pass.
     let is_recorded = steps.iter().all(|step| step.origin == StepOrigin::Recorded);
-    let usage = analysis.memory(side).device(place);
+    let usage = diff.memory(side).device(place);
     is_recorded && steps.len() >= FEWEST_STEPS && usage.is_some_and(DeviceUsage::has_addresses)
 }
 
-fn leak(
-    analysis: &Attribution,
-    side: Side,
-    place: MemoryPlace,
-    usage: &DeviceUsage,
-) -> Option<Leak> {
-    if !shows_leaks(analysis, side, place) {
+fn leak(diff: &TraceDiff, side: Side, place: MemoryPlace, usage: &DeviceUsage) -> Option<Leak> {
+    if !shows_leaks(diff, side, place) {
         return None;
     }
-    let steps = analysis.steps(side).spans();
+    let steps = diff.steps(side).spans();
     let (first, last) = (steps.first()?, steps.last()?);
     let mut levels = vec![usage.allocated_at(first.start)];
     levels.extend(steps.iter().map(|step| usage.allocated_at(step.end)));
@@ -90,13 +84,13 @@ fn leak(
         return None;
     }
     let time = |at: usize| usage.events()[at].time;
-    let mut names = FirstOfName::of(analysis);
+    let mut names = FirstOfName::of(diff);
     let mut kept: BTreeMap<MergedId, Vec<i64>> = BTreeMap::new();
     for block in usage.blocks() {
         let start = time(block.allocated);
         let step = steps.partition_point(|step| step.start <= start).checked_sub(1);
         let step = step.filter(|&step| start < steps[step].end);
-        let node = block.call.and_then(|call| memory_node(analysis, side, call));
+        let node = block.call.and_then(|call| memory_node(diff, side, call));
         let is_live = block.freed.is_none_or(|freed| time(freed) >= last.end);
         if let (true, Some(step), Some(node)) = (is_live, step, node) {
             let of_node = kept.entry(names.node(node)).or_insert_with(|| vec![0; steps.len()]);

@@ -7,8 +7,8 @@
 
 use super::rows::MemorySource;
 use super::rows::{memory_node, memory_source};
-use crate::analysis::Attribution;
-use crate::diff::MergedId;
+use crate::analysis::steps::StepPairs;
+use crate::diff::{MergedId, TraceDiff};
 use crate::order::Order as _;
 use crate::program::StepId;
 use crate::program::memory::DeviceUsage;
@@ -58,66 +58,60 @@ pub struct LiveRow {
 /// event.
 type Moment = Option<usize>;
 
-impl Attribution {
-    /// For each device, two live sets: one at the baseline's peak, and one at the candidate's peak.
-    #[doc(hidden)]
-    pub fn live_sets(&self) -> Vec<LiveSet> {
-        let places: BTreeSet<MemoryPlace> = Side::BOTH
-            .into_iter()
-            .flat_map(|side| self.memory(side).devices().map(|(place, _)| place))
-            .collect();
-        let mut names = Names { analysis: self, of_nodes: FxHashMap::default() };
-        let sets = places.into_iter().flat_map(|place| Side::BOTH.map(|side| (place, side)));
-        sets.filter_map(|(place, side)| live_set(self, place, None, side, &mut names)).collect()
-    }
+/// For each device, two live sets: one at the baseline's peak, and one at the candidate's peak.
+#[doc(hidden)]
+pub fn live_sets(diff: &TraceDiff) -> Vec<LiveSet> {
+    let places: BTreeSet<MemoryPlace> = Side::BOTH
+        .into_iter()
+        .flat_map(|side| diff.memory(side).devices().map(|(place, _)| place))
+        .collect();
+    let mut names = Names { diff, of_nodes: FxHashMap::default() };
+    let sets = places.into_iter().flat_map(|place| Side::BOTH.map(|side| (place, side)));
+    sets.filter_map(|(place, side)| live_set(diff, place, None, side, &mut names)).collect()
+}
 
-    /// For each device and each step that both sides have, two live sets: one at the baseline's peak in the
-    /// step, and one at the candidate's peak in the step.
-    #[doc(hidden)]
-    pub fn live_sets_of_steps(&self) -> impl Iterator<Item = LiveSet> {
-        let places: BTreeSet<MemoryPlace> =
-            self.memory(Side::Baseline).devices().map(|(place, _)| place).collect();
-        let steps: Vec<PerSide<StepId>> = self
-            .step_places()
-            .into_iter()
-            .filter_map(|step| Some(PerSide::new(step.baseline?, step.candidate?)))
-            .collect();
-        let mut names = Names { analysis: self, of_nodes: FxHashMap::default() };
-        let sets = places.into_iter().flat_map(move |place| {
-            let steps = steps.clone().into_iter();
-            steps.flat_map(move |step| Side::BOTH.map(|side| (place, step, side)))
-        });
-        sets.filter_map(move |(place, step, side)| {
-            live_set(self, place, Some(step), side, &mut names)
-        })
-    }
+/// For each device and each step that both sides have, two live sets: one at the baseline's peak in the
+/// step, and one at the candidate's peak in the step.
+#[doc(hidden)]
+pub fn live_sets_of_steps(diff: &TraceDiff, compared: &StepPairs) -> impl Iterator<Item = LiveSet> {
+    let places: BTreeSet<MemoryPlace> =
+        diff.memory(Side::Baseline).devices().map(|(place, _)| place).collect();
+    let steps: Vec<PerSide<StepId>> = compared
+        .places()
+        .into_iter()
+        .filter_map(|step| Some(PerSide::new(step.baseline?, step.candidate?)))
+        .collect();
+    let mut names = Names { diff, of_nodes: FxHashMap::default() };
+    let sets = places.into_iter().flat_map(move |place| {
+        let steps = steps.clone().into_iter();
+        steps.flat_map(move |step| Side::BOTH.map(|side| (place, step, side)))
+    });
+    sets.filter_map(move |(place, step, side)| live_set(diff, place, Some(step), side, &mut names))
 }
 
 fn live_set(
-    analysis: &Attribution,
+    diff: &TraceDiff,
     place: MemoryPlace,
     step: Option<PerSide<StepId>>,
     peak_of: Side,
     names: &mut Names<'_>,
 ) -> Option<LiveSet> {
     let usages = PerSide::from_fn(|side| {
-        analysis.memory(side).device(place).filter(|usage| usage.has_addresses())
+        diff.memory(side).device(place).filter(|usage| usage.has_addresses())
     });
     let highest = |side: Side, usage: &DeviceUsage| match step {
         None => usage.peak_event(),
         Some(step) => {
-            let span = analysis.steps(side).span(step[side]);
+            let span = diff.steps(side).span(step[side]);
             usage.highest_event((span.start, span.end))
         }
     };
     let peak = highest(peak_of, usages[peak_of]?);
-    let call = peak.and_then(|at| matched_call_at(analysis, peak_of, usages[peak_of]?, at));
+    let call = peak.and_then(|at| matched_call_at(diff, peak_of, usages[peak_of]?, at));
     let moment = |side: Side, usage: &DeviceUsage| -> Moment {
         match call {
             _ if side == peak_of => peak,
-            Some(call) => {
-                highest_during(analysis, side, usage, analysis.diff().partner(peak_of, call)?)
-            }
+            Some(call) => highest_during(diff, side, usage, diff.partner(peak_of, call)?),
             None => highest(side, usage),
         }
     };
@@ -135,7 +129,7 @@ fn live_set(
         let mut rest = at.map_or(usage.before(), |at| usage.allocated()[at]);
         bytes[side] = Some(rest);
         for block in usage.blocks().iter().filter(|block| block.is_live(at)) {
-            let node = block.call.and_then(|call| memory_node(analysis, side, call));
+            let node = block.call.and_then(|call| memory_node(diff, side, call));
             add(names.of(node), node, block.bytes);
             rest = rest.saturating_sub(block.bytes);
         }
@@ -156,24 +150,19 @@ fn live_set(
     rows.order_by_key(|row| {
         Reverse(row.bytes.baseline.unwrap_or(0).max(row.bytes.candidate.unwrap_or(0)))
     });
-    let call = call.map_or(String::new(), |call| analysis.tree(peak_of).name(call).to_owned());
+    let call = call.map_or(String::new(), |call| diff.tree(peak_of).name(call).to_owned());
     Some(LiveSet { place, step, peak_of, call, bytes, rows })
 }
 
 /// The innermost matched frame or op that encloses an allocation.
-fn matched_call_at(
-    analysis: &Attribution,
-    side: Side,
-    usage: &DeviceUsage,
-    at: usize,
-) -> Option<CallId> {
+fn matched_call_at(diff: &TraceDiff, side: Side, usage: &DeviceUsage, at: usize) -> Option<CallId> {
     let found = usage.blocks().binary_search_by_key(&at, |block| block.allocated).ok()?;
     let call = usage.blocks()[found].call?;
-    let tree = analysis.tree(side);
+    let tree = diff.tree(side);
     std::iter::once(call).chain(tree.ancestors(call)).find(|&call| {
         matches!(tree.kind(call), CallKind::Op | CallKind::Frame)
-            && analysis.diff().partner(side, call).is_some_and(|partner| {
-                let other = analysis.tree(side.other());
+            && diff.partner(side, call).is_some_and(|partner| {
+                let other = diff.tree(side.other());
                 other.event(partner).is_some() && !other.is_captured(partner)
             })
     })
@@ -181,8 +170,8 @@ fn matched_call_at(
 
 /// The moment during a call at which the most bytes are allocated, or the end of the call if no event
 /// occurs during the call.
-fn highest_during(analysis: &Attribution, side: Side, usage: &DeviceUsage, call: CallId) -> Moment {
-    let tree = analysis.tree(side);
+fn highest_during(diff: &TraceDiff, side: Side, usage: &DeviceUsage, call: CallId) -> Moment {
+    let tree = diff.tree(side);
     let event = tree.event(call)?;
     let (start, end) = (tree.trace().start(event), tree.trace().end(event));
     let events = usage.events();
@@ -201,7 +190,7 @@ struct Live {
 
 /// The cached module name and memory source of each node.
 struct Names<'a> {
-    analysis: &'a Attribution,
+    diff: &'a TraceDiff,
     of_nodes: FxHashMap<MergedId, (String, MemorySource)>,
 }
 
@@ -209,8 +198,8 @@ impl Names<'_> {
     fn of(&mut self, node: Option<MergedId>) -> (String, MemorySource) {
         let Some(node) = node else { return (String::new(), MemorySource::OutsideOps) };
         let find = || {
-            let module = self.analysis.module_of_node(node).to_owned();
-            (module, memory_source(self.analysis, node))
+            let module = self.diff.module_of(node).to_owned();
+            (module, memory_source(self.diff, node))
         };
         self.of_nodes.entry(node).or_insert_with(find).clone()
     }

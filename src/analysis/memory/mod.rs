@@ -10,6 +10,6 @@ pub use crate::program::memory::{
     Block, DeviceUsage, MemoryPlace, MemorySummary, MemoryUsage, bytes,
 };
 pub(super) use leaks::{Leak, leaks_of, shows_leaks};
-pub use live::{LiveRow, LiveSet};
-pub use rows::{MemoryFigures, MemoryRow, MemorySource};
-pub use timeline::{MemorySpan, MemoryTimelineRow};
+pub use live::{LiveRow, LiveSet, live_sets, live_sets_of_steps};
+pub use rows::{MemoryFigures, MemoryRow, MemorySource, memory_rows};
+pub use timeline::{MemorySpan, MemoryTimelineRow, memory_timeline};

@@ -1,7 +1,6 @@
 //! Groups the memory blocks on both sides into rows, by matched op and shapes.
 
-use crate::analysis::Attribution;
-use crate::diff::MergedId;
+use crate::diff::{MergedId, TraceDiff};
 use crate::program::memory::MemoryPlace;
 use crate::program::memory::{Block, DeviceUsage, root_op};
 use crate::side::{PerSide, Side};
@@ -76,54 +75,52 @@ impl MemorySource {
     }
 }
 
-impl Attribution {
-    /// The memory of each device, with one row per op, outermost op and shapes. The rows of a device are
-    /// sorted by their live bytes at its peak, on the side with more such bytes, largest first. On each
-    /// side, the live bytes of all rows at the peak add up to the device's peak.
-    #[doc(hidden)]
-    pub fn memory_rows(&self) -> Vec<MemoryRow> {
-        let mut found: BTreeMap<(MemoryPlace, MemorySource), PerSide<Option<MemoryFigures>>> =
-            BTreeMap::new();
-        let mut names = FxHashMap::default();
-        for side in Side::BOTH {
-            for (place, usage) in self.memory(side).devices() {
-                for (source, figures) in memory_of(self, side, usage, &mut names) {
-                    found.entry((place, source)).or_default()[side] = Some(figures);
-                }
+/// The memory of each device, with one row per op, outermost op and shapes. The rows of a device are
+/// sorted by their live bytes at its peak, on the side with more such bytes, largest first. On each
+/// side, the live bytes of all rows at the peak add up to the device's peak.
+#[doc(hidden)]
+pub fn memory_rows(diff: &TraceDiff) -> Vec<MemoryRow> {
+    let mut found: BTreeMap<(MemoryPlace, MemorySource), PerSide<Option<MemoryFigures>>> =
+        BTreeMap::new();
+    let mut names = FxHashMap::default();
+    for side in Side::BOTH {
+        for (place, usage) in diff.memory(side).devices() {
+            for (source, figures) in memory_of(diff, side, usage, &mut names) {
+                found.entry((place, source)).or_default()[side] = Some(figures);
             }
         }
-        let recorded = |place, side| self.memory(side).device(place);
-        let mut rows: Vec<MemoryRow> = found
-            .into_iter()
-            .map(|((place, source), mut figures)| {
-                for side in Side::BOTH {
-                    let Some(usage) = recorded(place, side) else { continue };
-                    figures[side].get_or_insert_with(|| MemoryFigures::none(usage));
-                }
-                MemoryRow { place, source, figures }
-            })
-            .collect();
-        rows.sort_by_cached_key(|row| {
-            let most = |of: fn(&MemoryFigures) -> i64| {
-                let sides = Side::BOTH.into_iter();
-                sides.filter_map(|side| row.figures[side].as_ref().map(of)).max().unwrap_or(0)
-            };
-            (row.place, Reverse(most(|f| f.at_peak.unwrap_or(0))), Reverse(most(|f| f.allocated)))
-        });
-        rows
     }
+    let recorded = |place, side| diff.memory(side).device(place);
+    let mut rows: Vec<MemoryRow> = found
+        .into_iter()
+        .map(|((place, source), mut figures)| {
+            for side in Side::BOTH {
+                let Some(usage) = recorded(place, side) else { continue };
+                figures[side].get_or_insert_with(|| MemoryFigures::none(usage));
+            }
+            MemoryRow { place, source, figures }
+        })
+        .collect();
+    rows.sort_by_cached_key(|row| {
+        let most = |of: fn(&MemoryFigures) -> i64| {
+            let sides = Side::BOTH.into_iter();
+            sides.filter_map(|side| row.figures[side].as_ref().map(of)).max().unwrap_or(0)
+        };
+        (row.place, Reverse(most(|f| f.at_peak.unwrap_or(0))), Reverse(most(|f| f.allocated)))
+    });
+    rows
 }
 
 /// The op that an allocation is attributed to: the nearest op at or above `call` that both traces have or,
 /// if there is no such op, the nearest op.
-pub(super) fn memory_node(analysis: &Attribution, side: Side, call: CallId) -> Option<MergedId> {
-    let common = analysis.diff().lowest_common_op(side, call);
-    let op = common.or_else(|| analysis.op_of(side, call))?;
-    Some(analysis.diff().merged().of(side, op))
+pub(super) fn memory_node(diff: &TraceDiff, side: Side, call: CallId) -> Option<MergedId> {
+    let common = diff.lowest_common_op(side, call);
+    let op = common.or_else(|| diff.op_of(side, call))?;
+    Some(diff.merged().of(side, op))
 }
 
 fn memory_of(
-    analysis: &Attribution,
+    diff: &TraceDiff,
     side: Side,
     usage: &DeviceUsage,
     names: &mut FxHashMap<MergedId, MemorySource>,
@@ -131,15 +128,15 @@ fn memory_of(
     let mut found: BTreeMap<MemorySource, MemoryFigures> = BTreeMap::new();
     let (peak, end) = (usage.peak_event(), usage.events().len().checked_sub(1));
     for block in usage.blocks() {
-        let node = block.call.and_then(|call| memory_node(analysis, side, call));
+        let node = block.call.and_then(|call| memory_node(diff, side, call));
         let source = node.map_or(MemorySource::OutsideOps, |node| {
-            names.entry(node).or_insert_with(|| memory_source(analysis, node)).clone()
+            names.entry(node).or_insert_with(|| memory_source(diff, node)).clone()
         });
         let figures = found.entry(source).or_insert_with(|| MemoryFigures::none(usage));
         figures.add(block, peak, end);
         let op_end = node.and_then(|node| {
-            let op = analysis.diff().merged().node(node).call(side)?;
-            let tree = analysis.tree(side);
+            let op = diff.merged().node(node).call(side)?;
+            let tree = diff.tree(side);
             Some(tree.trace().end(tree.event(op)?))
         });
         figures.add_kept(block, usage, op_end);
@@ -165,8 +162,8 @@ fn memory_of(
 }
 
 /// The op of a merged node, as a memory source.
-pub(super) fn memory_source(analysis: &Attribution, node: MergedId) -> MemorySource {
-    let calls = analysis.diff().merged().node(node);
+pub(super) fn memory_source(diff: &TraceDiff, node: MergedId) -> MemorySource {
+    let calls = diff.merged().node(node);
     let text = |of: &dyn Fn(Side, CallId) -> String| {
         Side::BOTH.map(|side| calls.call(side).map_or(String::new(), |call| of(side, call)))
     };
@@ -177,13 +174,13 @@ pub(super) fn memory_source(analysis: &Attribution, node: MergedId) -> MemorySou
         (a, b) => format!("{a} | {b}"),
     };
     MemorySource::Op {
-        name: either(text(&|side, call| analysis.tree(side).name(call).to_owned())),
+        name: either(text(&|side, call| diff.tree(side).name(call).to_owned())),
         root: either(text(&|side, call| {
-            let tree = analysis.tree(side);
+            let tree = diff.tree(side);
             root_op(tree, call).map_or(String::new(), |root| tree.name(root).to_owned())
         })),
         shapes: text(&|side, call| {
-            let tree = analysis.tree(side);
+            let tree = diff.tree(side);
             let dims = tree.arguments(call).map(|arguments| arguments.dims);
             dims.map_or(String::new(), |dims| tree.trace().text(dims).to_owned())
         }),

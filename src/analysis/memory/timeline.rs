@@ -1,6 +1,7 @@
 //! Computes the allocated and reserved bytes of each step.
 
-use crate::analysis::Attribution;
+use crate::analysis::steps::StepPairs;
+use crate::diff::TraceDiff;
 use crate::program::StepId;
 use crate::program::memory::DeviceUsage;
 use crate::program::memory::MemoryPlace;
@@ -42,39 +43,37 @@ pub struct MemorySpan {
     pub is_absolute: bool,
 }
 
-impl Attribution {
-    /// The memory timeline of each device: one row for the whole recording, then one row for each step.
-    /// Empty if there are no memory events.
-    pub fn memory_timeline(&self) -> Vec<MemoryTimelineRow> {
-        let places: BTreeSet<MemoryPlace> = Side::BOTH
-            .into_iter()
-            .flat_map(|side| self.memory(side).devices().map(|(place, _)| place))
-            .collect();
-        if places.is_empty() {
-            return Vec::new();
-        }
-        let mut steps = vec![None];
-        steps.extend(self.step_places().into_iter().map(Some));
-        let row = |place, step: Option<PerSide<Option<StepId>>>| {
-            let spans = PerSide::from_fn(|side| {
-                let usage = self.memory(side).device(place)?;
-                let times = match &step {
-                    None => (Nanos(i64::MIN), Nanos(i64::MAX)),
-                    Some(ids) => {
-                        let span = self.steps(side).span(ids[side]?);
-                        (span.start, span.end)
-                    }
-                };
-                Some(memory_span(self, side, usage, times))
-            });
-            MemoryTimelineRow { place, step, spans }
-        };
-        places.iter().flat_map(|&place| steps.iter().map(move |step| row(place, *step))).collect()
+/// The memory timeline of each device: one row for the whole recording, then one row for each step.
+/// Empty if there are no memory events.
+pub fn memory_timeline(diff: &TraceDiff, compared: &StepPairs) -> Vec<MemoryTimelineRow> {
+    let places: BTreeSet<MemoryPlace> = Side::BOTH
+        .into_iter()
+        .flat_map(|side| diff.memory(side).devices().map(|(place, _)| place))
+        .collect();
+    if places.is_empty() {
+        return Vec::new();
     }
+    let mut steps = vec![None];
+    steps.extend(compared.places().into_iter().map(Some));
+    let row = |place, step: Option<PerSide<Option<StepId>>>| {
+        let spans = PerSide::from_fn(|side| {
+            let usage = diff.memory(side).device(place)?;
+            let times = match &step {
+                None => (Nanos(i64::MIN), Nanos(i64::MAX)),
+                Some(ids) => {
+                    let span = diff.steps(side).span(ids[side]?);
+                    (span.start, span.end)
+                }
+            };
+            Some(memory_span(diff, side, usage, times))
+        });
+        MemoryTimelineRow { place, step, spans }
+    };
+    places.iter().flat_map(|&place| steps.iter().map(move |step| row(place, *step))).collect()
 }
 
 fn memory_span(
-    analysis: &Attribution,
+    diff: &TraceDiff,
     side: Side,
     usage: &DeviceUsage,
     (start, end): (Nanos, Nanos),
@@ -86,8 +85,8 @@ fn memory_span(
     let highest = usage.highest_event((start, end)).filter(|at| within.contains(at));
     let peak_op = highest.and_then(|at| {
         let found = usage.blocks().binary_search_by_key(&at, |block| block.allocated);
-        let op = analysis.op_of(side, usage.blocks()[found.ok()?].call?)?;
-        Some(analysis.tree(side).name(op).to_owned())
+        let op = diff.op_of(side, usage.blocks()[found.ok()?].call?)?;
+        Some(diff.tree(side).name(op).to_owned())
     });
     let last = usage.events()[..within.end].last();
     let count =

@@ -9,9 +9,10 @@ use super::play::{AsRecorded, Program};
 use super::reason::Reason;
 use super::recorded::Recorded;
 use super::scenario::Scenario;
-use crate::analysis::Attribution;
+use crate::analysis::account::Ledger;
 use crate::analysis::changes::Changes;
 use crate::analysis::comparability::Comparability;
+use crate::analysis::wall::Wall;
 use crate::diff::TraceDiff;
 use crate::program::{Damage, is_synchronisation};
 use crate::side::{PerSide, Side};
@@ -124,20 +125,22 @@ impl Replays {
     /// Returns the reason why there is no replay, and the side that cannot be replayed. The side is `None` if the
     /// traces do not record the same work.
     pub fn of(
-        analysis: &Attribution,
+        diff: &TraceDiff,
+        ledger: &Ledger,
+        wall: &Wall,
         comparability: &Comparability,
         changes: &Changes,
     ) -> Result<Replays, (Option<Side>, Reason)> {
         if comparability.both.get(OTHER_PROGRAM).is_some() {
             return Err((None, Reason::NotComparable));
         }
-        let owners = Owners::of(analysis, changes);
+        let owners = Owners::of(diff, ledger, changes);
         // Do not use a thread pool: in a forked process, the threads of the pool do not exist.
         let PerSide { baseline, candidate } = PerSide::from_fn(|side| {
             let is_wanted = |call: CallId| owners.may_matter(side, call);
-            let of = Recorded::with_points(analysis.tree(side), analysis.steps(side), &is_wanted);
+            let of = Recorded::with_points(diff.tree(side), diff.steps(side), &is_wanted);
             of.and_then(|recorded| {
-                let damage = Damage::of(analysis.diff().program(side).evidence());
+                let damage = Damage::of(diff.program(side).evidence());
                 if damage.into_iter().any(Damage::is_loss) {
                     return Err(Reason::Damaged);
                 }
@@ -148,7 +151,7 @@ impl Replays {
         });
         let recorded = PerSide::new(baseline?, candidate?);
         let steps = PerSide::from_fn(|side| recorded[side].measured.steps.len().max(1) as i64);
-        let compared = PerSide::from_fn(|side| analysis.wall().totals(side).steps.max(1) as i64);
+        let compared = PerSide::from_fn(|side| wall.totals(side).steps.max(1) as i64);
         let end = |side: Side| Program::of(&recorded[side], &AsRecorded).play().end;
         let ends = PerSide::from_fn(end);
         Ok(Replays { recorded, steps, compared, ends })
@@ -180,18 +183,18 @@ impl Replays {
     /// Replays the baseline's graph with the candidate's durations, for comparison with the candidate's
     /// recorded step time. The replayed and the recorded step time agree if the programs have the same
     /// structure.
-    pub fn transferred(&self, analysis: &Attribution, changes: &Changes) -> Check {
-        let end = self.mix(analysis, changes).transferred().play().end;
+    pub fn transferred(&self, diff: &TraceDiff, ledger: &Ledger, changes: &Changes) -> Check {
+        let end = self.mix(diff, ledger, changes).transferred().play().end;
         let steps = self.steps.candidate;
         let recorded = Nanos(self.recorded.candidate.measured.end / steps);
         Check { recorded, replayed: Nanos(end / steps) }
     }
 
-    fn mix(&self, analysis: &Attribution, changes: &Changes) -> Mix<'_> {
-        let owners = Owners::of(analysis, changes);
+    fn mix(&self, diff: &TraceDiff, ledger: &Ledger, changes: &Changes) -> Mix<'_> {
+        let owners = Owners::of(diff, ledger, changes);
         let items = PerSide::from_fn(|side| owners.items(side, &self.recorded[side].items));
         let works = PerSide::from_fn(|side| owners.works(side, &self.recorded[side].works));
-        Mix::new(self.recorded.as_ref(), analysis.diff(), items, works)
+        Mix::new(self.recorded.as_ref(), diff, items, works)
     }
 
     fn effect(&self, mix: &Mix<'_>, taken: &Taken) -> Effect {
@@ -264,12 +267,14 @@ impl Effects {
     /// Any error of [`Replays::of`].
     #[doc(hidden)]
     pub fn of(
-        analysis: &Attribution,
+        diff: &TraceDiff,
+        ledger: &Ledger,
+        wall: &Wall,
         comparability: &Comparability,
         changes: &Changes,
     ) -> Result<Effects, (Option<Side>, Reason)> {
-        let replays = Replays::of(analysis, comparability, changes)?;
-        let mix = replays.mix(analysis, changes);
+        let replays = Replays::of(diff, ledger, wall, comparability, changes)?;
+        let mix = replays.mix(diff, ledger, changes);
         let count = changes.list().len();
         let none = || Taken { changes: vec![false; count], host: false, works: false };
         let one = |at: usize| {
@@ -295,9 +300,7 @@ impl Effects {
                 replayed: Nanos(replays.ends[side] / replays.steps[side]),
             }),
             limits: Limit::ALL.map(|limit| {
-                PerSide::from_fn(|side| {
-                    replays.step_time_at(analysis, side, limit, &programs[side])
-                })
+                PerSide::from_fn(|side| replays.step_time_at(diff, side, limit, &programs[side]))
             }),
             paths: PerSide::from_fn(|side| replays.path(side, &programs[side])),
         })
@@ -308,13 +311,13 @@ impl Replays {
     /// The lower bound of a side's step time under an assumption.
     fn step_time_at(
         &self,
-        analysis: &Attribution,
+        diff: &TraceDiff,
         side: Side,
         limit: Limit,
         program: &Program<'_>,
     ) -> Nanos {
-        let tree = analysis.tree(side);
-        let communication = analysis.diff().program(side).communication();
+        let tree = diff.tree(side);
+        let communication = diff.program(side).communication();
         let recorded = Scenario::RECORDED;
         let hidden = |call: CallId| if communication.is(tree, call) { 0.0 } else { 1.0 };
         let is_no_wait = |call: CallId| !is_synchronisation(tree.name(call));

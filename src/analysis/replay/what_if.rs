@@ -2,7 +2,11 @@
 
 use super::effects::Replays;
 use super::scenario::Scenario;
-use crate::analysis::{Analysis, Attribution};
+use crate::analysis::account::Ledger;
+use crate::analysis::changes::Changes;
+use crate::analysis::comparability::Comparability;
+use crate::analysis::wall::Wall;
+use crate::diff::TraceDiff;
 use crate::error::{Error, ErrorKind, Result};
 use crate::program::{Query, Word, is_synchronisation};
 use crate::side::Side;
@@ -108,13 +112,8 @@ impl WhatIf {
     /// # Errors
     /// Fails if a query finds no call on this side.
     #[doc(hidden)]
-    pub fn step_times(
-        &self,
-        analysis: &Attribution,
-        replays: &Replays,
-        side: Side,
-    ) -> Result<StepTimes> {
-        let tree = analysis.tree(side);
+    pub fn step_times(&self, diff: &TraceDiff, replays: &Replays, side: Side) -> Result<StepTimes> {
+        let tree = diff.tree(side);
         let factors = self.factors(tree)?;
         let skipped = self.skipped(tree)?;
         let scenario = Scenario {
@@ -166,15 +165,19 @@ impl Replays {
     /// # Errors
     /// Fails if a trace or the comparison cannot be replayed; the message says why.
     #[doc(hidden)]
-    pub fn required(analysis: &Analysis) -> Result<Replays> {
-        Replays::of(analysis, analysis.comparability(), analysis.changes()).map_err(
-            |(side, reason)| {
-                let tree = analysis.tree(side.unwrap_or(Side::Baseline));
-                let message = format!("the effect cannot be computed: {reason}");
-                Error::new(ErrorKind::Usage, tree.trace().source(), message)
-                    .remedy("see docs/guides/what-if.md for what a replay requires")
-            },
-        )
+    pub fn required(
+        diff: &TraceDiff,
+        ledger: &Ledger,
+        wall: &Wall,
+        comparability: &Comparability,
+        changes: &Changes,
+    ) -> Result<Replays> {
+        Replays::of(diff, ledger, wall, comparability, changes).map_err(|(side, reason)| {
+            let tree = diff.tree(side.unwrap_or(Side::Baseline));
+            let message = format!("the effect cannot be computed: {reason}");
+            Error::new(ErrorKind::Usage, tree.trace().source(), message)
+                .remedy("see docs/guides/what-if.md for what a replay requires")
+        })
     }
 }
 

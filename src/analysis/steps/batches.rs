@@ -2,7 +2,8 @@
 //! batches.
 
 use super::{Figures, StepName, StepPlace};
-use crate::analysis::Attribution;
+use crate::analysis::steps::StepRow;
+use crate::diff::TraceDiff;
 use crate::program::{BatchClass, StepSpan};
 use crate::side::{PerSide, Side};
 use std::collections::BTreeMap;
@@ -54,58 +55,56 @@ pub struct BatchClassRow {
     pub figures: PerSide<Figures>,
 }
 
-impl Attribution {
-    /// All steps in both traces with their counterparts, in the order of [`step_rows`](Attribution::step_rows).
-    pub fn step_pair_rows(&self) -> Vec<StepPairRow> {
-        let rows = self.step_rows().into_iter();
-        let rows = rows.filter(|row| matches!(row.place, StepPlace::Step(_)));
-        rows.map(|row| {
-            let spans = spans(self, &row.steps);
-            let both = spans.baseline.zip(spans.candidate);
-            StepPairRow {
-                classes: spans.map(|span| span.and_then(BatchClass::of)),
-                evidence: both.map(|(one, two)| step_evidence(self, one, two)),
-                steps: row.steps,
-            }
-        })
-        .collect()
-    }
+/// All steps in both traces with their counterparts, in the order of [`step_rows`](Attribution::step_rows).
+pub fn step_pair_rows(diff: &TraceDiff, step_rows: &[StepRow]) -> Vec<StepPairRow> {
+    let rows = step_rows.into_iter();
+    let rows = rows.filter(|row| matches!(row.place, StepPlace::Step(_)));
+    rows.map(|row| {
+        let spans = spans(diff, &row.steps);
+        let both = spans.baseline.zip(spans.candidate);
+        StepPairRow {
+            classes: spans.map(|span| span.and_then(BatchClass::of)),
+            evidence: both.map(|(one, two)| step_evidence(diff, one, two)),
+            steps: row.steps.clone(),
+        }
+    })
+    .collect()
+}
 
-    /// All classes of batches that occur in either trace, by phase and size, with the times of the compared
-    /// steps. Empty unless the engine annotated the batches.
-    pub fn batch_class_rows(&self) -> Vec<BatchClassRow> {
-        let mut rows: BTreeMap<BatchClass, BatchClassRow> = BTreeMap::new();
-        for row in self.step_rows() {
-            let spans = spans(self, &row.steps);
-            let is_compared = spans.baseline.is_some() && spans.candidate.is_some();
-            for side in Side::BOTH {
-                let Some(class) = spans[side].and_then(BatchClass::of) else { continue };
-                let all = rows.entry(class).or_insert_with(|| BatchClassRow {
-                    class,
-                    steps: PerSide::default(),
-                    figures: PerSide::default(),
-                });
-                all.steps[side] += 1;
-                if is_compared {
-                    all.figures[side].include(&row.figures[side]);
-                }
+/// All classes of batches that occur in either trace, by phase and size, with the times of the compared
+/// steps. Empty unless the engine annotated the batches.
+pub fn batch_class_rows(diff: &TraceDiff, step_rows: &[StepRow]) -> Vec<BatchClassRow> {
+    let mut rows: BTreeMap<BatchClass, BatchClassRow> = BTreeMap::new();
+    for row in step_rows {
+        let spans = spans(diff, &row.steps);
+        let is_compared = spans.baseline.is_some() && spans.candidate.is_some();
+        for side in Side::BOTH {
+            let Some(class) = spans[side].and_then(BatchClass::of) else { continue };
+            let all = rows.entry(class).or_insert_with(|| BatchClassRow {
+                class,
+                steps: PerSide::default(),
+                figures: PerSide::default(),
+            });
+            all.steps[side] += 1;
+            if is_compared {
+                all.figures[side].include(&row.figures[side]);
             }
         }
-        rows.into_values().collect()
     }
+    rows.into_values().collect()
 }
 
 fn spans<'a>(
-    analysis: &'a Attribution,
+    diff: &'a TraceDiff,
     steps: &PerSide<Option<StepName>>,
 ) -> PerSide<Option<&'a StepSpan>> {
-    PerSide::from_fn(|side| steps[side].as_ref().map(|step| analysis.steps(side).span(step.id)))
+    PerSide::from_fn(|side| steps[side].as_ref().map(|step| diff.steps(side).span(step.id)))
 }
 
-fn step_evidence(analysis: &Attribution, one: &StepSpan, two: &StepSpan) -> StepEvidence {
+fn step_evidence(diff: &TraceDiff, one: &StepSpan, two: &StepSpan) -> StepEvidence {
     let batch = |span: &StepSpan| Some((span.phase?, span.requests?, span.tokens));
     let is_equal = |a: Option<_>, b: Option<_>| a.is_some() && a == b;
-    match analysis.diff().step_pairs() {
+    match diff.step_pairs() {
         _ if is_equal(batch(one), batch(two)) => StepEvidence::SameBatch,
         Some(_) if BatchClass::of(one).is_some() && BatchClass::of(one) == BatchClass::of(two) => {
             StepEvidence::BatchClass

@@ -1,20 +1,24 @@
 //! Computes the times of each step and phase on both sides: GPU time, wall, busy and idle time.
 
+mod basis;
 mod batches;
 mod overlap;
 mod pairs;
+mod phases;
 mod timeline;
 
-use super::verdict::Judgement;
-use super::{Analysis, Attribution};
-use crate::analysis::verdict::judge_groups;
-use crate::program::{Communication, Measure, Phase, Phases, Program, StepId, StepSpan, Steps};
+use super::account::Ledger;
+use crate::diff::TraceDiff;
+use crate::program::{Communication, Measure, Phase, Program, StepId, Steps};
 use crate::side::{PerSide, Side};
-use crate::trace::{Category, Nanos};
+use crate::trace::{Category, Nanos, Notes};
 use crate::tree::{CallId, CallKind, CallTree};
-pub use batches::{BatchClassRow, StepEvidence, StepPairRow};
-pub use overlap::{Overlap, OverlapRow};
-pub(super) use pairs::StepPairs;
+pub use basis::WallBasis;
+pub use batches::{BatchClassRow, StepEvidence, StepPairRow, batch_class_rows, step_pair_rows};
+pub use overlap::{Overlap, OverlapRow, overlap_rows};
+pub use pairs::StepPairs;
+pub(super) use pairs::{chosen_step_pairs, step_pairs};
+pub use phases::{PhaseRow, phase_rows};
 use timeline::{Activity, Occupied};
 
 /// Times and counts of the measured events in one group (a step or a phase) on one side.
@@ -96,86 +100,42 @@ pub struct StepName {
     pub phase: Option<Phase>,
 }
 
-/// A row of the phases table: a phase on both sides.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PhaseRow {
-    /// The phase.
-    pub phase: Phase,
-    /// Times and counts for the work in the phase.
-    pub figures: PerSide<Figures>,
-    /// The verdict on the time of the phase, with its evidence.
-    pub judgement: Judgement,
-}
-
-impl Attribution {
-    /// The steps of both sides, followed by the work outside of steps. On each side, the times of all rows add
-    /// up to the total time. If the alignment matched individual steps, matched steps share a row. Otherwise,
-    /// steps at the same position share a row.
-    pub fn step_rows(&self) -> Vec<StepRow> {
-        self.step_rows.get_or_init(|| find_step_rows(self)).clone()
-    }
-
-    /// The steps of both sides in order; matched steps share an entry.
-    pub fn step_places(&self) -> Vec<PerSide<Option<StepId>>> {
-        if let Some(pairs) = self.wall().step_pairs() {
-            return pairs.places();
-        }
-        let counts = PerSide::from_fn(|side| self.steps(side).len());
-        let at = |at: usize, side: Side| (at < counts[side]).then_some(StepId(at as u32));
-        let places = 0..counts.baseline.max(counts.candidate);
-        places.map(|place| PerSide::from_fn(|side| at(place, side))).collect()
-    }
-}
-
-impl Analysis {
-    /// The phases that occur on either side, in the order of [`Phase::ALL`]. On each side, the times of all rows
-    /// add up to the total time.
-    pub fn phase_rows(&self) -> Vec<PhaseRow> {
-        let phases = PerSide::from_fn(|side| self.phases(side));
-        let figures = PerSide::from_fn(|side| phase_figures(self, side, phases[side]));
-        let judged =
-            judge_groups(self, Phase::ALL.len(), |side, call| phases[side].phase(call) as usize);
-        Phase::ALL
-            .into_iter()
-            .enumerate()
-            .map(|(at, phase)| PhaseRow {
-                phase,
-                figures: PerSide::from_fn(|side| figures[side][at]),
-                judgement: judged[at],
-            })
-            .filter(|row| Side::BOTH.iter().any(|&side| has_any(&row.figures[side])))
-            .collect()
-    }
-}
-
 /// Times and counts for each of `count` groups of measured calls. The function `group` maps a measured
 /// call to its group.
 fn measured_figures(
-    analysis: &Attribution,
+    diff: &TraceDiff,
+    ledger: &Ledger,
     side: Side,
     steps: &Steps,
     count: usize,
     group: impl Fn(CallId) -> usize,
 ) -> Vec<Figures> {
-    let calls = analysis.accounted_calls(side).iter().copied();
-    let program = analysis.diff().program(side);
-    group_figures((program, analysis.measure()), steps, calls, count, group)
+    let calls = ledger.calls(side).iter().copied();
+    let program = diff.program(side);
+    group_figures((program, ledger.measure()), steps, calls, count, group)
 }
 
 fn is_captured(tree: &CallTree, call: CallId) -> bool {
     tree.kind(call) != CallKind::Gpu || tree.launch(call).is_some()
 }
 
-fn find_step_rows(analysis: &Attribution) -> Vec<StepRow> {
-    let steps = PerSide::from_fn(|side| analysis.steps(side));
-    let figures = PerSide::from_fn(|side| step_figures(analysis, side, steps[side]));
-    let in_steps = analysis.step_places().into_iter().filter_map(|ids| {
+/// The steps of both sides, followed by the work outside of steps. On each side, the times of all rows add
+/// up to the total time. If the alignment matched individual steps, matched steps share a row. Otherwise,
+/// steps at the same position share a row.
+pub(in crate::analysis) fn step_rows(
+    diff: &TraceDiff,
+    ledger: &Ledger,
+    compared: &StepPairs,
+) -> Vec<StepRow> {
+    let steps = PerSide::from_fn(|side| diff.steps(side));
+    let figures = PerSide::from_fn(|side| step_figures(diff, ledger, side, steps[side]));
+    let in_steps = compared.places().into_iter().filter_map(|ids| {
         let place = StepPlace::Step(ids.baseline.or(ids.candidate)?);
         let of_step = |side: Side| ids[side].map(|id| figures[side][id.index()]);
         Some(StepRow {
             place,
             steps: PerSide::from_fn(|side| {
-                ids[side].map(|id| step_name(analysis, side, steps[side], id))
+                ids[side].map(|id| step_name(diff, side, steps[side], id))
             }),
             figures: PerSide::from_fn(|side| of_step(side).unwrap_or_default()),
         })
@@ -195,36 +155,22 @@ fn find_step_rows(analysis: &Attribution) -> Vec<StepRow> {
 
 /// Times and counts of each step, then of the work outside of steps, then of the events whose launch was
 /// not recorded.
-fn step_figures(analysis: &Attribution, side: Side, steps: &Steps) -> Vec<Figures> {
-    let (tree, count) = (analysis.tree(side), steps.len());
+fn step_figures(diff: &TraceDiff, ledger: &Ledger, side: Side, steps: &Steps) -> Vec<Figures> {
+    let (tree, count) = (diff.tree(side), steps.len());
     let group = |call: CallId| match steps.step(call) {
         Some(step) => step.index(),
         None if is_captured(tree, call) => count,
         None => count + 1,
     };
-    let mut figures = measured_figures(analysis, side, steps, count + 2, group);
+    let mut figures = measured_figures(diff, ledger, side, steps, count + 2, group);
     for (figures, span) in figures.iter_mut().zip(steps.spans()) {
         (figures.tokens, figures.steps) = (span.tokens, 1);
     }
     figures
 }
 
-fn phase_figures(analysis: &Attribution, side: Side, phases: &Phases) -> Vec<Figures> {
-    let steps = analysis.steps(side);
-    let group = |call: CallId| phases.phase(call) as usize;
-    let mut figures = measured_figures(analysis, side, steps, Phase::ALL.len(), group);
-    for (at, figures) in figures.iter_mut().enumerate() {
-        let of_phase = |step: &&StepSpan| step.phase == Some(Phase::ALL[at]);
-        let tokens: Option<u64> =
-            steps.spans().iter().filter(of_phase).map(|step| step.tokens).sum();
-        figures.tokens = tokens.filter(|&tokens| tokens > 0);
-        figures.steps = steps.len() as u64;
-    }
-    figures
-}
-
-fn step_name(analysis: &Attribution, side: Side, steps: &Steps, id: StepId) -> StepName {
-    StepName { id, name: steps.name(analysis.tree(side), id), phase: steps.span(id).phase }
+fn step_name(diff: &TraceDiff, side: Side, steps: &Steps, id: StepId) -> StepName {
+    StepName { id, name: steps.name(diff.tree(side), id), phase: steps.span(id).phase }
 }
 
 /// Divides the measured `calls` of one tree into `count` groups, and returns the times and counts of each
@@ -333,5 +279,25 @@ fn activity(tree: &CallTree, communication: &Communication, call: CallId) -> Act
         | Category::Runtime
         | Category::UserAnnotation
         | Category::GpuUserAnnotation => Activity::Compute,
+    }
+}
+
+/// Adds a note if no steps were recorded and repeated calls are used as steps.
+pub(in crate::analysis) fn note_repeats(diff: &TraceDiff, notes: &mut Notes) {
+    for side in Side::BOTH {
+        let (steps, tree) = (diff.steps(side), diff.tree(side));
+        let Some(call) = steps.repeated(tree) else { continue };
+        let message = format!(
+            "{} has no steps: the {} calls of `{call}` are used as steps",
+            side.label(),
+            steps.len()
+        );
+        let count = steps.len() as u64;
+        notes.add(
+            "REPEATS_AS_STEPS",
+            count,
+            "pass --no-repeats to disable step detection by repetition",
+            || message,
+        );
     }
 }

@@ -2,7 +2,9 @@
 //! computation during communication.
 
 use super::{Activity, activity};
-use crate::analysis::Attribution;
+use crate::analysis::account::Ledger;
+use crate::analysis::steps::StepPairs;
+use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::program::{Measure, StepId};
 use crate::side::{PerSide, Side};
@@ -42,32 +44,30 @@ struct Running {
     activity: Activity,
 }
 
-impl Attribution {
-    /// The concurrency of all GPU work, followed by one row for each step. Empty if there are no GPU events.
-    pub fn overlap_rows(&self) -> Vec<OverlapRow> {
-        if self.measure() != Measure::GpuTime {
-            return Vec::new();
-        }
-        let of_steps = PerSide::from_fn(|side| overlap_of(self, side));
-        let whole = OverlapRow {
-            step: None,
-            figures: of_steps.as_ref().map(|(whole, _)| (whole.streams > 0).then_some(*whole)),
-        };
-        let row = |ids: PerSide<Option<StepId>>| OverlapRow {
-            step: Some(ids),
-            figures: PerSide::from_fn(|side| {
-                let (whole, steps) = &of_steps[side];
-                ids[side].filter(|_| whole.streams > 0).map(|id| steps[id.index()])
-            }),
-        };
-        std::iter::once(whole).chain(self.step_places().into_iter().map(row)).collect()
+/// The concurrency of all GPU work, followed by one row for each step. Empty if there are no GPU events.
+pub fn overlap_rows(diff: &TraceDiff, ledger: &Ledger, compared: &StepPairs) -> Vec<OverlapRow> {
+    if ledger.measure() != Measure::GpuTime {
+        return Vec::new();
     }
+    let of_steps = PerSide::from_fn(|side| overlap_of(diff, side));
+    let whole = OverlapRow {
+        step: None,
+        figures: of_steps.as_ref().map(|(whole, _)| (whole.streams > 0).then_some(*whole)),
+    };
+    let row = |ids: PerSide<Option<StepId>>| OverlapRow {
+        step: Some(ids),
+        figures: PerSide::from_fn(|side| {
+            let (whole, steps) = &of_steps[side];
+            ids[side].filter(|_| whole.streams > 0).map(|id| steps[id.index()])
+        }),
+    };
+    std::iter::once(whole).chain(compared.places().into_iter().map(row)).collect()
 }
 
 /// The concurrency of all GPU work on a side, and of the GPU work in each step.
-fn overlap_of(analysis: &Attribution, side: Side) -> (Overlap, Vec<Overlap>) {
-    let (tree, steps) = (analysis.tree(side), analysis.steps(side));
-    let communication = analysis.diff().program(side).communication();
+fn overlap_of(diff: &TraceDiff, side: Side) -> (Overlap, Vec<Overlap>) {
+    let (tree, steps) = (diff.tree(side), diff.steps(side));
+    let communication = diff.program(side).communication();
     let mut streams: FxHashMap<_, u32> = FxHashMap::default();
     let mut all: Vec<(Option<usize>, Running)> = Vec::new();
     for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Gpu) {

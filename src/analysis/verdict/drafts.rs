@@ -70,7 +70,7 @@ impl<'a> Groups<'a> {
 impl<'a> Sampler<'a> {
     /// The call sites before they are tested, sorted by their first row.
     pub(super) fn drafts(&self) -> Vec<Draft> {
-        let mut texts = SharedTexts::new(self.analysis);
+        let mut texts = SharedTexts::new(self.times.diff);
         let (mut groups, alone) = self.rows_by_look(&mut texts);
         // For each name, side and look (shapes, types and module): the first call site that has these
         // properties.
@@ -98,12 +98,12 @@ impl<'a> Sampler<'a> {
     /// The rows that both sides have, grouped by name and by look on each side, and the rows that only one side
     /// has.
     fn rows_by_look(&self, texts: &mut SharedTexts<'_>) -> (Groups<'a>, Vec<Alone<'a>>) {
-        let forward = self.analysis.forward_of_backward();
+        let forward = self.times.diff.forward_of_backward();
         let mut names: FxHashMap<String, u32> = FxHashMap::default();
         let (mut groups, mut alone) = (Groups::default(), Vec::new());
-        for (at, row) in self.analysis.rows().iter().enumerate() {
+        for (at, row) in self.times.ledger.rows().iter().enumerate() {
             let next = names.len() as u32;
-            let name = *names.entry(self.analysis.row_name(row)).or_insert(next);
+            let name = *names.entry(row.name(self.times.diff)).or_insert(next);
             match Side::BOTH.map(|side| self.look(row, side, &forward[side], texts)) {
                 [Some(look), None] => alone.push((at, name, 0, look)),
                 [None, Some(look)] => alone.push((at, name, 1, look)),
@@ -123,13 +123,13 @@ impl<'a> Sampler<'a> {
         if !is_on(row, side) {
             return None;
         }
-        let Arguments { dims, types, .. } = self.analysis.arguments_of(row, side);
+        let Arguments { dims, types, .. } = row.arguments(self.times.diff, side);
         let module = self.module(row, side, forward);
         Some((texts.number(side, dims), texts.number(side, types), module))
     }
 
     fn module(&self, row: &Row, side: Side, forward: &FxHashMap<CallId, CallId>) -> &'a str {
-        let tree = self.analysis.tree(side);
+        let tree = self.times.diff.tree(side);
         let forward_of = |call| {
             let mut above = std::iter::once(call).chain(tree.ancestors(call));
             above.find_map(|call| forward.get(&call).copied())
@@ -152,7 +152,7 @@ impl<'a> Sampler<'a> {
         texts: &mut SharedTexts<'_>,
     ) -> Draft {
         rows.sort_unstable();
-        let of_place: Vec<&Row> = rows.iter().map(|&at| &self.analysis.rows()[at]).collect();
+        let of_place: Vec<&Row> = rows.iter().map(|&at| &self.times.ledger.rows()[at]).collect();
         let events = PerSide::from_fn(|side| {
             let events = of_place.iter().flat_map(|row| &row.events[side]).copied();
             events.filter(|&event| self.takes_part(side, event)).collect::<Vec<CallId>>()
@@ -167,10 +167,13 @@ impl<'a> Sampler<'a> {
         }
         let work = self.work(&of_place, &events, texts);
         Draft {
-            name: self.analysis.row_name(of_place[0]),
+            name: of_place[0].name(self.times.diff),
             module,
             time: PerSide::from_fn(|side| {
-                events[side].iter().map(|&event| self.analysis.time_of(side, event)).sum()
+                events[side]
+                    .iter()
+                    .map(|&event| self.times.ledger.time_of(self.times.diff, side, event))
+                    .sum()
             }),
             question: Question { work, ..self.question(&events, &[]) },
             work,
@@ -186,7 +189,7 @@ impl<'a> Sampler<'a> {
         texts: &mut SharedTexts<'_>,
     ) -> Work {
         let mut has_other_arguments = |row: &&Row| {
-            let [a, b] = Side::BOTH.map(|side| self.analysis.arguments_of(row, side));
+            let [a, b] = Side::BOTH.map(|side| row.arguments(self.times.diff, side));
             let pairs = Argument::ALL.map(|argument| (a.text(argument), b.text(argument)));
             pairs
                 .into_iter()
@@ -209,7 +212,7 @@ impl<'a> Sampler<'a> {
         events: &PerSide<Vec<CallId>>,
         texts: &mut SharedTexts<'_>,
     ) -> bool {
-        if self.analysis.measure() != Measure::GpuTime {
+        if self.times.ledger.measure() != Measure::GpuTime {
             return false;
         }
         let mut kernels: Vec<(u32, Side)> = Vec::new();

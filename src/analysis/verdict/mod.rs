@@ -20,7 +20,7 @@ mod words;
 
 pub use distributions::two_tails;
 pub use family::{Family, Question};
-pub(crate) use groups::judge_groups;
+pub use groups::GroupJudge;
 pub use judgement::{Judgement, Repeats, Thresholds, Verdict, Work};
 pub use places::Verdicts;
 pub use site::Site;

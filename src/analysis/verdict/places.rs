@@ -5,9 +5,8 @@ use super::family::{Family, Question};
 use super::judgement::{Judgement, Repeats, Thresholds, Work};
 use super::sampler::{Sampler, has_other_options};
 use super::site::Site;
-use crate::analysis::Attribution;
 use crate::analysis::comparability::Comparability;
-use crate::analysis::runs::walls_of_runs;
+use crate::analysis::runs::RunTimes;
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -56,13 +55,13 @@ impl Verdicts {
 impl Verdicts {
     /// Tests the total time and each call site.
     pub(in crate::analysis) fn of(
-        analysis: &Attribution,
+        times: RunTimes<'_>,
         comparability: &Comparability,
         thresholds: &Thresholds,
     ) -> Verdicts {
-        let sampler = Sampler::new(analysis, comparability);
+        let sampler = Sampler::new(times, comparability);
         let drafts = sampler.drafts();
-        let mut works = vec![Work::Same; analysis.rows().len()];
+        let mut works = vec![Work::Same; times.ledger.rows().len()];
         for draft in &drafts {
             draft.rows.iter().for_each(|&row| works[row] = draft.work);
         }
@@ -75,9 +74,9 @@ impl Verdicts {
             let judged = (1e6 * site.judgement.difference_us()).round() as i64;
             (Reverse(judged), Reverse(site.time.difference().abs()), site.first_row())
         });
-        let all = PerSide::from_fn(|side| analysis.accounted_calls(side).to_vec());
+        let all = PerSide::from_fn(|side| times.ledger.calls(side).to_vec());
         let total = family.judge(&sampler.question(&all, &works), thresholds);
-        let step = step_question(analysis, comparability).map(|question| {
+        let step = step_question(times, comparability).map(|question| {
             // The step time has no q, because its test is a single planned test, not one of hundreds.
             Judgement { q: None, ..family.judge(&question, thresholds) }
         });
@@ -88,9 +87,8 @@ impl Verdicts {
 }
 
 /// The step times of all runs as a [`Question`], so that they are tested like the times of a call site.
-fn step_question(analysis: &Attribution, comparability: &Comparability) -> Option<Question> {
-    let samples =
-        Side::BOTH.map(|side| walls_of_runs(analysis, side).filter(|runs| runs.len() > 1));
+fn step_question(times: RunTimes<'_>, comparability: &Comparability) -> Option<Question> {
+    let samples = Side::BOTH.map(|side| times.walls(side).filter(|runs| runs.len() > 1));
     let [Some(baseline), Some(candidate)] = samples else { return None };
     let of = if has_other_options(comparability) { Repeats::OtherOptions } else { Repeats::Runs };
     let means = |runs: &[f64]| Nanos((1e3 * runs.iter().sum::<f64>() / runs.len() as f64) as i64);
@@ -99,6 +97,6 @@ fn step_question(analysis: &Attribution, comparability: &Comparability) -> Optio
         samples: PerSide::new(baseline, candidate),
         work: Work::Changed,
         of,
-        resolution_us: analysis.coarse_tick().unwrap_or_default().as_micros(),
+        resolution_us: times.diff.coarse_tick().unwrap_or_default().as_micros(),
     })
 }

@@ -3,16 +3,15 @@
 
 use super::family::Question;
 use super::judgement::{Repeats, Work};
-use crate::analysis::Attribution;
 use crate::analysis::comparability::Comparability;
-use crate::analysis::runs::{StepScope, has_runs, times_of_runs};
+use crate::analysis::runs::{RunTimes, StepScope, has_runs};
 use crate::program::{Measure, StepId, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
 
 pub(super) struct Sampler<'a> {
-    pub(super) analysis: &'a Attribution,
+    pub(super) times: RunTimes<'a>,
     comparability: &'a Comparability,
     pub(super) steps: PerSide<&'a Steps>,
     /// Number of steps on each side that count as repeats.
@@ -20,16 +19,16 @@ pub(super) struct Sampler<'a> {
 }
 
 impl<'a> Sampler<'a> {
-    pub(super) fn new(analysis: &'a Attribution, comparability: &'a Comparability) -> Sampler<'a> {
-        let steps = PerSide::from_fn(|side| analysis.steps(side));
-        let compared = analysis.wall().paired_steps();
+    pub(super) fn new(times: RunTimes<'a>, comparability: &'a Comparability) -> Sampler<'a> {
+        let steps = PerSide::from_fn(|side| times.diff.steps(side));
+        let compared = times.compared.count();
         let step_counts = steps.map(|steps| compared.map_or(steps.len(), |steps| steps as usize));
-        Sampler { analysis, comparability, steps, step_counts }
+        Sampler { times, comparability, steps, step_counts }
     }
 
     /// Whether a step counts as a repeat; steps without a counterpart do not count.
     fn counts(&self, side: Side, step: StepId) -> bool {
-        !self.analysis.wall().is_step_alone(side, step)
+        !self.times.compared.is_alone(side, step)
     }
 
     /// Whether an event is in a step that counts as a repeat, or outside of all steps.
@@ -38,11 +37,12 @@ impl<'a> Sampler<'a> {
     }
 
     pub(super) fn repeats(&self) -> Repeats {
-        if self.analysis.measure() == Measure::HostSelfTime && has_other_options(self.comparability)
+        if self.times.ledger.measure() == Measure::HostSelfTime
+            && has_other_options(self.comparability)
         {
             return Repeats::OtherOptions;
         }
-        if has_runs(self.analysis) {
+        if has_runs(self.times.runs) {
             return Repeats::Runs;
         }
         match self.step_counts.baseline.min(self.step_counts.candidate) {
@@ -75,9 +75,9 @@ impl<'a> Sampler<'a> {
     /// The maximum rounding error of a sample, in µs: one clock tick for each event in a repeat. The error is
     /// 0 if the clock is finer than a microsecond.
     fn resolution(&self, events: &PerSide<Vec<CallId>>) -> f64 {
-        let Some(tick) = self.analysis.coarse_tick() else { return 0.0 };
+        let Some(tick) = self.times.diff.coarse_tick() else { return 0.0 };
         let of_side = |side: Side| {
-            let (tree, measure) = (self.analysis.tree(side), self.analysis.measure());
+            let (tree, measure) = (self.times.diff.tree(side), self.times.ledger.measure());
             let durations = events[side].iter().map(|&event| measure.durations(tree, event));
             durations.sum::<u64>() as f64 / self.step_counts[side].max(1) as f64
         };
@@ -86,7 +86,9 @@ impl<'a> Sampler<'a> {
 
     fn sums(&self, side: Side, events: &[CallId], works: &[Work]) -> Sums {
         let has_changed = |event: CallId| {
-            let row = works.first().and_then(|_| self.analysis.row_index(side, event));
+            let row = works
+                .first()
+                .and_then(|_| self.times.ledger.row_index(self.times.diff, side, event));
             row.and_then(|row| works.get(row)).is_some_and(|&work| work != Work::Same)
         };
         match self.repeats() {
@@ -94,9 +96,12 @@ impl<'a> Sampler<'a> {
                 let changed: Vec<CallId> =
                     events.iter().copied().filter(|&event| has_changed(event)).collect();
                 Sums {
-                    samples: times_of_runs(self.analysis, side, events, StepScope::Compared),
-                    changed: times_of_runs(self.analysis, side, &changed, StepScope::Compared),
-                    time: events.iter().map(|&event| self.analysis.time_of(side, event)).sum(),
+                    samples: self.times.of_events(side, events, StepScope::Compared),
+                    changed: self.times.of_events(side, &changed, StepScope::Compared),
+                    time: events
+                        .iter()
+                        .map(|&event| self.times.ledger.time_of(self.times.diff, side, event))
+                        .sum(),
                 }
             }
             Repeats::Steps | Repeats::None | Repeats::OtherOptions => {
@@ -116,7 +121,7 @@ impl<'a> Sampler<'a> {
         // For each step, the time of all its work and the time of its changed work.
         let mut times = vec![(Nanos::ZERO, Nanos::ZERO); self.steps[side].len()];
         for &event in events {
-            let of_event = self.analysis.time_of(side, event);
+            let of_event = self.times.ledger.time_of(self.times.diff, side, event);
             time += of_event;
             if let Some(step) = self.steps[side].step(event) {
                 let of_step = &mut times[step.index()];

@@ -12,8 +12,8 @@
 //! step.
 
 use super::part::Part;
-use crate::analysis::Attribution;
 use crate::analysis::steps::StepPairs;
+use crate::diff::TraceDiff;
 use crate::program::StepId;
 use crate::side::Side;
 use crate::trace::Nanos;
@@ -31,14 +31,16 @@ struct Boundary {
 pub(super) struct Boundaries(Vec<Boundary>);
 
 impl Boundaries {
-    pub(super) fn of(analysis: &Attribution, side: Side, pairs: Option<&StepPairs>) -> Boundaries {
-        let Some(pairs) = pairs else { return Boundaries::default() };
-        let spans = analysis.steps(side).spans();
+    pub(super) fn of(diff: &TraceDiff, side: Side, compared: &StepPairs) -> Boundaries {
+        if !compared.is_partial() {
+            return Boundaries::default();
+        }
+        let spans = diff.steps(side).spans();
         let mut steps: Vec<(Nanos, Nanos, Part)> = (0..)
             .map(StepId)
             .zip(spans)
             .map(|(step, span)| {
-                let part = if pairs.is_alone(side, step) { Part::Alone } else { Part::Window };
+                let part = if compared.is_alone(side, step) { Part::Alone } else { Part::Window };
                 (span.start, span.end, part)
             })
             .collect();

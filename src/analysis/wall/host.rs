@@ -11,7 +11,7 @@
 
 use super::boundaries::Boundaries;
 use super::part::Part;
-use super::sweep::{Cursors, Idle, IdleKind, Ledger, Occupied};
+use super::sweep::{Cursors, Idle, IdleKind, Occupied, Pieces};
 use super::window::Window;
 use crate::order::Order as _;
 use crate::trace::Nanos;
@@ -37,7 +37,7 @@ fn outermost_ops(tree: &CallTree, part: impl Fn(CallId) -> Part) -> Vec<Occupied
 }
 
 /// Divides the window into busy time and gaps, and passes them to `ledger`.
-pub(super) fn sweep<L: Ledger>(
+pub(super) fn sweep<L: Pieces>(
     tree: &CallTree,
     window: Window,
     boundaries: &Boundaries,
@@ -78,7 +78,7 @@ struct Walk<'t, 'l, L> {
     gap: u32,
 }
 
-impl<L: Ledger> Walk<'_, '_, L> {
+impl<L: Pieces> Walk<'_, '_, L> {
     /// Attributes a gap to the calls on the thread of `op`; if there is no `op`, the gap has no owner.
     fn gap(&mut self, from: Nanos, until: Nanos, op: Option<&Occupied>, kind: IdleKind) {
         self.gap += 1;

@@ -34,16 +34,16 @@ mod sweep;
 mod window;
 
 pub use part::Part;
-pub use rows::IdleRow;
 pub(crate) use rows::node_name;
+pub use rows::{IdleRow, idle_owner_name};
 pub use step_wall::StepWall;
 pub use sweep::IdleKind;
-pub use window::{WallBasis, Window};
+pub use window::Window;
 
-use super::Attribution;
-use super::account::Row;
-use super::steps::StepPairs;
-use crate::program::{Measure, StepId, counted};
+use super::account::{Ledger, Row};
+use super::steps::{StepPairs, WallBasis};
+use crate::diff::TraceDiff;
+use crate::program::{Measure, counted};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Notes};
 use crate::tree::CallId;
@@ -55,9 +55,7 @@ use window::{Ran, Recorded};
 /// The attribution of the wall time of both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wall {
-    basis: WallBasis,
     windows: PerSide<Window>,
-    pairs: Option<StepPairs>,
     busy: Vec<PerSide<Nanos>>,
     busy_alone: Vec<PerSide<Nanos>>,
     busy_before: Vec<PerSide<Nanos>>,
@@ -109,27 +107,24 @@ impl WallTotals {
 }
 
 impl Wall {
-    pub(super) fn of(analysis: &Attribution) -> Wall {
-        let basis = window::basis(analysis);
-        let windows = window::windows(analysis, basis);
-        let pairs = match basis {
-            WallBasis::Steps => StepPairs::of(analysis),
-            WallBasis::Events => None,
+    pub(super) fn of(diff: &TraceDiff, ledger: &Ledger, compared: &StepPairs) -> Wall {
+        let basis = compared.basis();
+        let recorded = |side: Side| Recorded::of(diff, ledger, side);
+        let windows = PerSide::from_fn(|side| window::window(recorded(side), basis));
+        let part = |side: Side, call: CallId| match compared.leaves_out(diff, side, call) {
+            true => Part::Alone,
+            false => Part::Window,
         };
-        let part = |side: Side, call: CallId| match &pairs {
-            Some(pairs) if pairs.leaves_out(analysis, side, call) => Part::Alone,
-            Some(_) | None => Part::Window,
-        };
-        let mut collector = Collector::new(analysis);
+        let mut collector = Collector::new(diff, ledger);
         let mut skewed = 0;
         for side in Side::BOTH {
             collector.turn_to(side);
-            let (tree, window) = (analysis.tree(side), windows[side]);
-            let boundaries = Boundaries::of(analysis, side, pairs.as_ref());
-            match analysis.measure() {
+            let (tree, window) = (diff.tree(side), windows[side]);
+            let boundaries = Boundaries::of(diff, side, compared);
+            match ledger.measure() {
                 Measure::GpuTime => {
                     let within = |call| part(side, tree.running_launch(call).unwrap_or(call));
-                    let events = occupied(Recorded::of(analysis, side), window, basis, within);
+                    let events = occupied(recorded(side), window, basis, within);
                     skewed += Sweep::new(tree, window, boundaries, &mut collector).run(&events);
                 }
                 Measure::HostSelfTime => {
@@ -158,32 +153,10 @@ impl Wall {
                 idle: idle(Part::Window),
                 before: sum(&busy_before) + unselected[side] + idle(Part::Before),
                 alone: sum(&busy_alone) + idle(Part::Alone),
-                steps: pairs.as_ref().map_or(windows[side].steps, StepPairs::len),
+                steps: compared.count().unwrap_or(windows[side].steps),
             }
         });
-        Wall { basis, windows, pairs, busy, busy_alone, busy_before, idle, totals, notes }
-    }
-
-    /// Whether the windows span steps or all measured events.
-    #[doc(hidden)]
-    pub fn basis(&self) -> WallBasis {
-        self.basis
-    }
-
-    /// Number of compared step pairs, if some steps are not compared. Returns `None` if all steps are compared.
-    #[doc(hidden)]
-    pub fn paired_steps(&self) -> Option<u64> {
-        self.pairs.as_ref().map(StepPairs::len)
-    }
-
-    /// The steps that are compared on both sides; `None` if all steps are compared.
-    pub(super) fn step_pairs(&self) -> Option<&StepPairs> {
-        self.pairs.as_ref()
-    }
-
-    /// Whether a step is not compared, usually because it has no counterpart.
-    pub(super) fn is_step_alone(&self, side: Side, step: StepId) -> bool {
-        self.pairs.as_ref().is_some_and(|pairs| pairs.is_alone(side, step))
+        Wall { windows, busy, busy_alone, busy_before, idle, totals, notes }
     }
 
     /// The window of each side.
@@ -236,15 +209,14 @@ impl Wall {
 }
 
 /// Whether all work of a row was launched in steps without a counterpart.
-pub(crate) fn is_of_other_steps(analysis: &Attribution, row: &Row) -> bool {
+pub(crate) fn is_of_other_steps(diff: &TraceDiff, compared: &StepPairs, row: &Row) -> bool {
     let mut with_work = Side::BOTH.into_iter().filter(|&side| !row.events[side].is_empty());
-    analysis.wall().pairs.is_some() && with_work.all(|side| is_row_alone(analysis, row, side))
+    compared.is_partial() && with_work.all(|side| is_row_alone(diff, compared, row, side))
 }
 
 /// Whether a row's call on the given side is in a step without a counterpart.
-pub(super) fn is_row_alone(analysis: &Attribution, row: &Row, side: Side) -> bool {
-    let pairs = analysis.wall().pairs.as_ref().zip(row.calls[side]);
-    pairs.is_some_and(|(pairs, call)| pairs.leaves_out(analysis, side, call))
+pub(super) fn is_row_alone(diff: &TraceDiff, compared: &StepPairs, row: &Row, side: Side) -> bool {
+    row.calls[side].is_some_and(|call| compared.leaves_out(diff, side, call))
 }
 
 /// All work on a side, sorted by start: the measured events, and the work that was not selected. For an event that was

@@ -1,9 +1,9 @@
 //! Groups the gap pieces on both sides into idle rows, one for each owner, kind and part.
 
 use super::part::Part;
-use super::sweep::{Idle, IdleKind, Ledger};
-use crate::analysis::Attribution;
-use crate::diff::MergedId;
+use super::sweep::{Idle, IdleKind, Pieces};
+use crate::analysis::account::Ledger;
+use crate::diff::{MergedId, TraceDiff};
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -46,7 +46,8 @@ impl IdleRow {
 
 /// Collects the results of the sweeps over both sides.
 pub(super) struct Collector<'a> {
-    analysis: &'a Attribution,
+    diff: &'a TraceDiff,
+    ledger: &'a Ledger,
     side: Side,
     /// The busy time of each row of the analysis, for each part in the order of [`Part::ALL`].
     busy: [Vec<PerSide<Nanos>>; Part::ALL.len()],
@@ -71,14 +72,15 @@ pub(super) struct Collected {
 }
 
 impl<'a> Collector<'a> {
-    pub(super) fn new(analysis: &'a Attribution) -> Self {
-        let rows = analysis.rows().len();
-        let nodes = analysis.diff().merged().len();
+    pub(super) fn new(diff: &'a TraceDiff, ledger: &'a Ledger) -> Self {
+        let rows = ledger.rows().len();
+        let nodes = diff.merged().len();
         // Reserve enough memory to avoid the fragmentation that reallocation causes. Reserved memory pages
         // cost nothing until they are accessed.
         let room = nodes / 2;
         Collector {
-            analysis,
+            diff,
+            ledger,
             side: Side::Baseline,
             busy: Part::ALL.map(|_| vec![PerSide::default(); rows]),
             unselected: PerSide::default(),
@@ -116,7 +118,7 @@ impl<'a> Collector<'a> {
     }
 
     fn row(&mut self, piece: &Idle) -> usize {
-        let merged = self.analysis.diff().merged();
+        let merged = self.diff.merged();
         let owner = piece.owner.map(|call| merged.of(self.side, call));
         let slot = owner.map_or(merged.len(), MergedId::index);
         let last = self.last_of[slot];
@@ -127,14 +129,13 @@ impl<'a> Collector<'a> {
             }
             at = self.before[at as usize];
         }
-        let common =
-            piece.owner.and_then(|call| self.analysis.diff().lowest_common(self.side, call));
+        let common = piece.owner.and_then(|call| self.diff.lowest_common(self.side, call));
         self.rows.push(IdleRow {
             kind: piece.kind,
             part: piece.part,
             owner,
             lowest_common: common.map(|call| merged.of(self.side, call)),
-            step: piece.owner.and_then(|call| self.analysis.steps(self.side).step(call)),
+            step: piece.owner.and_then(|call| self.diff.steps(self.side).step(call)),
             time: PerSide::default(),
             count: PerSide::default(),
             waited_for: PerSide::default(),
@@ -162,14 +163,16 @@ fn put_in_order<T>(items: &mut [T], mut order: Vec<u32>) {
     }
 }
 
-impl Ledger for Collector<'_> {
+impl Pieces for Collector<'_> {
     fn busy(&mut self, event: Option<CallId>, part: Part, time: Nanos) {
         let Some(event) = event else {
             self.unselected[self.side] += time;
             return;
         };
-        let row =
-            self.analysis.row_index(self.side, event).expect("every attributed call has a row");
+        let row = self
+            .ledger
+            .row_index(self.diff, self.side, event)
+            .expect("every attributed call has a row");
         self.busy[part as usize][row][self.side] += time;
     }
 
@@ -191,26 +194,23 @@ impl Ledger for Collector<'_> {
     }
 }
 
-impl Attribution {
-    /// Name of the owner of an idle row: the call (both names separated by `|` if it was renamed),
-    /// `(between calls)`, or `(launch not in trace)`.
-    #[doc(hidden)]
-    pub fn idle_owner_name(&self, row: &IdleRow) -> Cow<'_, str> {
-        row.owner.map_or(Cow::Borrowed(crate::tree::UNLINKED), |owner| node_name(self, owner))
-    }
+/// Name of the owner of an idle row: the call (both names separated by `|` if it was renamed),
+/// `(between calls)`, or `(launch not in trace)`.
+#[doc(hidden)]
+pub fn idle_owner_name<'d>(diff: &'d TraceDiff, row: &IdleRow) -> Cow<'d, str> {
+    row.owner.map_or(Cow::Borrowed(crate::tree::UNLINKED), |owner| node_name(diff, owner))
 }
 
 /// Name of a node of the merged tree: the call (both names separated by `|` if it was renamed),
 /// or `(between calls)` for a thread.
-pub(crate) fn node_name(analysis: &Attribution, id: MergedId) -> Cow<'_, str> {
-    let node = analysis.diff().merged().node(id);
+pub(crate) fn node_name(diff: &TraceDiff, id: MergedId) -> Cow<'_, str> {
+    let node = diff.merged().node(id);
     let call = |side: Side| node.call(side).map(|call| (side, call));
-    let is_thread =
-        |(side, call): (Side, CallId)| analysis.tree(side).kind(call) == CallKind::Thread;
-    let name = |(side, call): (Side, CallId)| analysis.tree(side).name(call);
+    let is_thread = |(side, call): (Side, CallId)| diff.tree(side).kind(call) == CallKind::Thread;
+    let name = |(side, call): (Side, CallId)| diff.tree(side).name(call);
     match (call(Side::Baseline), call(Side::Candidate)) {
         (Some(one), _) | (None, Some(one)) if is_thread(one) => Cow::Borrowed("(between calls)"),
-        (Some(a), Some(b)) if !analysis.diff().relation(a.0, a.1).is_common() => {
+        (Some(a), Some(b)) if !diff.relation(a.0, a.1).is_common() => {
             Cow::Owned(format!("{} | {}", name(a), name(b)))
         }
         (Some(one), _) | (None, Some(one)) => Cow::Borrowed(name(one)),

@@ -4,7 +4,8 @@
 //! by it. The step time is the mean over the steps. The busy + idle time per step in [`Wall`](super::Wall)
 //! has the same value.
 
-use super::window::{Recorded, WallBasis, Window, everything_that_ran, window};
+use super::window::{Recorded, Window, everything_that_ran, window};
+use crate::analysis::steps::WallBasis;
 use crate::program::{Measure, Program};
 use crate::trace::Nanos;
 use crate::tree::CallId;

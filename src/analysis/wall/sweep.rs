@@ -85,7 +85,7 @@ pub(super) struct Idle {
 }
 
 /// Receives the result of a sweep.
-pub(super) trait Ledger {
+pub(super) trait Pieces {
     /// Receives the length of a time span during which `event` ran, but no event that had started earlier;
     /// `event` is `None` for work that was not selected.
     fn busy(&mut self, event: Option<CallId>, part: Part, time: Nanos);
@@ -103,7 +103,7 @@ pub(super) struct Sweep<'t, 'l, L> {
     skewed: u64,
 }
 
-impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
+impl<'t, 'l, L: Pieces> Sweep<'t, 'l, L> {
     pub(super) fn new(
         tree: &'t CallTree,
         window: Window,

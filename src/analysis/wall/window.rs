@@ -15,23 +15,14 @@
 //! it runs before the first event on the same stream that was launched in the window. If no event on this
 //! stream was launched in the window, the first such event on any stream is used instead.
 
-use crate::analysis::Attribution;
+use crate::analysis::account::Ledger;
+use crate::analysis::steps::WallBasis;
+use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::program::{Measure, Steps};
-use crate::side::{PerSide, Side};
+use crate::side::Side;
 use crate::trace::{Nanos, ThreadId};
 use crate::tree::{CallId, CallTree};
-
-/// What a window spans: steps or events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[doc(hidden)]
-pub enum WallBasis {
-    /// The windows span the steps of both sides; times are given per step.
-    Steps,
-    /// The windows span all measured events, because a side has no steps; times are given for the whole
-    /// window.
-    Events,
-}
 
 /// For one side, the time span whose wall time is attributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -74,12 +65,12 @@ pub(super) struct Recorded<'a> {
 }
 
 impl<'a> Recorded<'a> {
-    pub(super) fn of(analysis: &'a Attribution, side: Side) -> Recorded<'a> {
+    pub(super) fn of(diff: &'a TraceDiff, ledger: &'a Ledger, side: Side) -> Recorded<'a> {
         Recorded {
-            tree: analysis.tree(side),
-            steps: analysis.steps(side),
-            measure: analysis.measure(),
-            calls: analysis.accounted_calls(side),
+            tree: diff.tree(side),
+            steps: diff.steps(side),
+            measure: ledger.measure(),
+            calls: ledger.calls(side),
         }
     }
 
@@ -98,19 +89,6 @@ impl<'a> Recorded<'a> {
         spans.sort_unstable();
         spans
     }
-}
-
-/// Returns `Steps` if both sides have steps, otherwise `Events`.
-pub(super) fn basis(analysis: &Attribution) -> WallBasis {
-    if Side::BOTH.iter().all(|&side| !analysis.steps(side).is_empty()) {
-        WallBasis::Steps
-    } else {
-        WallBasis::Events
-    }
-}
-
-pub(super) fn windows(analysis: &Attribution, basis: WallBasis) -> PerSide<Window> {
-    PerSide::from_fn(|side| window(Recorded::of(analysis, side), basis))
 }
 
 pub(super) fn window(of: Recorded<'_>, basis: WallBasis) -> Window {

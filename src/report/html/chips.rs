@@ -2,6 +2,7 @@
 
 use crate::analysis::Analysis;
 use crate::analysis::account::Totals;
+use crate::analysis::comparability::damage;
 use crate::analysis::verdict::{Repeats, Verdict};
 use crate::program::{Measure, counted};
 use crate::report::summary::Summary;
@@ -28,7 +29,7 @@ pub(super) fn chips(analysis: &Analysis, summary: &Summary) -> Vec<Chip> {
     };
     let (all, matched) = (share(|totals| totals.time), share(|totals| totals.paired));
     if all > Nanos::ZERO {
-        let what = match analysis.measure() {
+        let what = match analysis.ledger().measure() {
             Measure::GpuTime => "GPU time",
             Measure::HostSelfTime => "op time",
         };
@@ -54,7 +55,7 @@ pub(super) fn chips(analysis: &Analysis, summary: &Summary) -> Vec<Chip> {
     if !summary.comparable {
         chips.push(chip("different work".to_owned(), "notes", "warn"));
     }
-    let damage = analysis.damage().len() as u64;
+    let damage = damage(analysis.diff(), analysis.names()).len() as u64;
     if damage > 0 {
         chips.push(chip("recording incomplete".to_owned(), "notes", "warn"));
     }
@@ -71,7 +72,7 @@ fn chip(text: String, section: &'static str, style: &'static str) -> Chip {
 
 /// The chip that shows how certain the step times are.
 fn confidence(analysis: &Analysis) -> Chip {
-    let runs = Side::BOTH.map(|side| analysis.runs(side).len() + 1);
+    let runs = Side::BOTH.map(|side| analysis.runs()[side].len() + 1);
     let judged = analysis.judged();
     match (judged.repeats, judged.step.map(|step| step.verdict)) {
         (Repeats::Runs, Some(Verdict::WithinNoise)) => {

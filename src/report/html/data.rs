@@ -83,12 +83,12 @@ pub(super) fn embed<'a>(
     let left_out =
         LeftOut { nodes: tree.left_out(), rows: rows.left_out(), texts: texts.shortened() };
     let data = PageData {
-        measure: analysis.measure().label(),
+        measure: analysis.ledger().measure().label(),
         unit: unit.label(),
-        names: Side::BOTH.map(|side| analysis.side_name(side)),
+        names: Side::BOTH.map(|side| analysis.names()[side].as_str()),
         steps: steps(analysis),
         changes: changes(analysis, &tree),
-        noise: analysis.thresholds().relative,
+        noise: analysis.options().thresholds.relative,
         captured: Side::BOTH.map(|side| captured(analysis, side)),
         idle: idle(analysis, &tree),
         tree,
@@ -102,7 +102,7 @@ pub(super) fn embed<'a>(
 
 /// Number of steps on each side; 1 for both sides if a side has no steps.
 pub(super) fn steps(analysis: &Analysis) -> [u64; 2] {
-    let counts = Side::BOTH.map(|side| analysis.steps(side).len() as u64);
+    let counts = Side::BOTH.map(|side| analysis.diff().steps(side).len() as u64);
     if counts.contains(&0) { [1, 1] } else { counts }
 }
 

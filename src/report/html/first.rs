@@ -118,7 +118,7 @@ impl First {
         let costs = listed().flat_map(|line| [line.cost, attributed(analysis, line)]);
         let axis = Axis::of(costs.chain(parts.iter().map(|line| line.cost)).chain([difference]));
         // If the program did not change, its time difference may be noise, and single runs cannot show whether it is.
-        let changes_nothing = analysis.changes().is_identical() && !has_runs(analysis);
+        let changes_nothing = analysis.changes().is_identical() && !has_runs(analysis.runs());
         let (sides, shared) = sides(analysis);
         First {
             sides,
@@ -227,7 +227,7 @@ fn row(
 /// Describes the number of changed calls. This number covers all steps and includes calls nested in other changed
 /// calls. The sentence about the change may count only the outermost calls of one step.
 fn sites(analysis: &Analysis, sites: usize) -> String {
-    let has_steps = Side::BOTH.iter().any(|&side| analysis.steps(side).len() > 1);
+    let has_steps = Side::BOTH.iter().any(|&side| analysis.diff().steps(side).len() > 1);
     match (sites, has_steps) {
         (0 | 1, _) => counted(sites as u64, "call"),
         (_, true) => format!("{sites} calls in all steps, including nested calls"),

@@ -59,7 +59,7 @@ pub(super) fn input<'a>(analysis: &'a Analysis, side: Side) -> Input<'a> {
         facts.push(("rank", format!("{of} {}", group.backend)));
     }
     facts.retain(|(_, text)| !text.trim().is_empty());
-    Input { label: analysis.side_name(side), path: trace.source(), facts }
+    Input { label: &analysis.names()[side], path: trace.source(), facts }
 }
 
 /// Device names with their counts: `NVIDIA H100 ×8`.
@@ -96,7 +96,7 @@ pub(super) fn totals(analysis: &Analysis, unit: Unit) -> Vec<Line> {
         line(unit, key, title, PerSide::from_fn(|side| pick(&totals[side])))
     };
     let mut lines = vec![
-        line("time", measure_title(analysis.measure()), |totals| totals.time),
+        line("time", measure_title(analysis.ledger().measure()), |totals| totals.time),
         line("busy", "busy (union of intervals)", |totals| totals.busy),
         line("matched", "in rows that both sides have", |totals| totals.paired),
         line("unmatched", "in rows that only this side has", |totals| totals.one_sided),

@@ -124,10 +124,10 @@ impl<'a> PageRows<'a> {
         let position = |id: Option<_>| {
             id.and_then(|id| tree.position(id)).map_or(-1, |position| position as i32)
         };
-        self.name.push(texts.id(&analysis.row_name(row)));
+        self.name.push(texts.id(&row.name(analysis.diff())));
         self.node.push(position(node));
         self.common.push(position(row.lowest_common));
-        self.common_name.push(texts.id(analysis.lowest_common_name(row)));
+        self.common_name.push(texts.id(row.lowest_common_name(analysis.diff())));
     }
 
     fn rows(&self) -> impl Iterator<Item = &'a Row> {
@@ -154,7 +154,8 @@ impl<'a> PageRows<'a> {
 
     /// Stores the modeled work of the row that was pushed last.
     fn push_work(&mut self, analysis: &Analysis, row: &Row, known: &mut FxHashMap<[u64; 4], u32>) {
-        let done = PerSide::from_fn(|side| analysis.efficiency(side).of_events(&row.events[side]));
+        let done =
+            PerSide::from_fn(|side| analysis.efficiency()[side].of_events(&row.events[side]));
         let [one, two] = [&done.baseline, &done.candidate];
         let work = [one.gflops(), two.gflops(), one.mbytes(), two.mbytes()];
         if work[0].is_none() && work[1].is_none() {
@@ -246,7 +247,7 @@ fn kernels(analysis: &Analysis, row: &Row, side: Side, texts: &mut Texts) -> Vec
     let trace = tree.trace();
     let named = |&call: &CallId| {
         let event = tree.event(call).expect("attributed calls are events");
-        (trace.name_id(event), analysis.time_of(side, call))
+        (trace.name_id(event), analysis.ledger().time_of(analysis.diff(), side, call))
     };
     let mut events: Vec<(TextId, Nanos)> = row.events[side].iter().map(named).collect();
     events.sort_unstable_by_key(|event| event.0);

@@ -86,19 +86,21 @@ impl Group {
                         .all(|above| tree.kind(above) != CallKind::Op)
                         && (tree.kind(call) != CallKind::Op)
             });
-            for op in outermost
-                .filter(|&op| tree.is_gpu_path(op) || analysis.row_index(other, op).is_some())
-            {
+            for op in outermost.filter(|&op| {
+                tree.is_gpu_path(op)
+                    || analysis.ledger().row_index(analysis.diff(), other, op).is_some()
+            }) {
                 *self.ops.entry(tree.name(op).to_owned()).or_default() += 1;
             }
         }
     }
 
     fn add_events(&mut self, analysis: &Analysis, side: Side, call: CallId) {
-        let measured = |&below: &CallId| analysis.row_index(side, below).is_some();
+        let measured =
+            |&below: &CallId| analysis.ledger().row_index(analysis.diff(), side, below).is_some();
         for event in analysis.tree(side).subtree(call).filter(measured) {
             self.events[side] += 1;
-            self.time[side] += analysis.time_of(side, event);
+            self.time[side] += analysis.ledger().time_of(analysis.diff(), side, event);
         }
     }
 
@@ -126,7 +128,7 @@ impl Group {
         };
         RegionLine {
             name: name.to_owned(),
-            side: analysis.side_name(side).to_owned(),
+            side: analysis.names()[side].to_owned(),
             count: self.count,
             ops: text,
             events: Side::BOTH.map(|side| each(self.events[side], self.count)),

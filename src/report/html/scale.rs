@@ -66,7 +66,7 @@ impl Scale {
         let longest = times.chain(undone.iter().map(|&(_, time)| time)).max().unwrap_or_default();
         let width = |time: Nanos| format!("{:.3}", 100.0 * time.0 as f64 / longest.0.max(1) as f64);
         let total = |time: Nanos| format!("{} {}", figures.show(time.0 as f64), figures.unit);
-        let (parts, words) = match analysis.measure() {
+        let (parts, words) = match analysis.ledger().measure() {
             Measure::GpuTime => ("GPU busy and idle", ["busy", "idle"]),
             Measure::HostSelfTime => ("time in ops and outside ops", ["in ops", "outside"]),
         };
@@ -95,7 +95,7 @@ impl Scale {
                 }
             }
             StepBar {
-                name: analysis.side_name(side).to_owned(),
+                name: analysis.names()[side].to_owned(),
                 total: total(step[0] + step[1]),
                 parts,
             }

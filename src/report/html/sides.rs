@@ -23,7 +23,7 @@ pub(super) fn sides(analysis: &Analysis) -> ([SideLine; 2], Vec<String>) {
         let own: Vec<&str> =
             facts[side].iter().filter(|fact| !is_shared(fact)).map(String::as_str).collect();
         SideLine {
-            name: analysis.side_name(side).to_owned(),
+            name: analysis.names()[side].to_owned(),
             path: analysis.tree(side).trace().source().to_owned(),
             facts: own.join(" · "),
         }
@@ -43,8 +43,8 @@ fn facts(analysis: &Analysis, side: Side) -> Vec<String> {
     let trace: &Trace = analysis.tree(side).trace();
     let mut facts = vec![super::overview::devices(trace)];
     facts.extend(trace.header().versions.iter().filter_map(|(key, value)| version(key, value)));
-    facts.push(counted(analysis.steps(side).len() as u64, "step"));
-    facts.push(counted(analysis.runs(side).len() as u64 + 1, "run"));
+    facts.push(counted(analysis.diff().steps(side).len() as u64, "step"));
+    facts.push(counted(analysis.runs()[side].len() as u64 + 1, "run"));
     facts.retain(|fact| !fact.trim().is_empty() && fact != "0 steps");
     facts
 }

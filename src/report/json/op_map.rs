@@ -29,7 +29,7 @@ struct Named {
 }
 
 pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
-    let map: BTreeMap<String, Entry> = analysis
+    let map: BTreeMap<&String, Entry> = analysis
         .lowerings()
         .into_iter()
         .map(|(name, lowering)| {

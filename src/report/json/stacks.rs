@@ -2,7 +2,7 @@
 //! events.
 
 use crate::analysis::Analysis;
-use crate::analysis::kernels::PythonStack;
+use crate::analysis::kernels::{PythonStack, by_kernel, stacks};
 use crate::side::PerSide;
 use crate::tree::CallId;
 use serde::Serialize;
@@ -49,7 +49,7 @@ pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::
 
 /// One entry per row of `kernels.csv`, in the same order.
 fn kernels(analysis: &Analysis) -> Vec<KernelEntry> {
-    let rows = analysis.by_kernel().into_iter();
+    let rows = by_kernel(analysis.diff(), analysis.ledger(), analysis.categories()).into_iter();
     rows.map(|row| KernelEntry {
         cpu_op: row.op,
         category: analysis.options().categories.name(row.category.id).to_owned(),
@@ -62,7 +62,7 @@ fn kernels(analysis: &Analysis) -> Vec<KernelEntry> {
 fn ops(analysis: &Analysis) -> Vec<Entry> {
     let mut events: BTreeMap<String, PerSide<Vec<CallId>>> = BTreeMap::new();
     for row in analysis.rows() {
-        let group = events.entry(analysis.row_name(row)).or_default();
+        let group = events.entry(row.name(analysis.diff())).or_default();
         group.baseline.extend(&row.events.baseline);
         group.candidate.extend(&row.events.candidate);
     }
@@ -70,7 +70,14 @@ fn ops(analysis: &Analysis) -> Vec<Entry> {
 }
 
 fn entry(analysis: &Analysis, name: String, events: &PerSide<Vec<CallId>>) -> Entry {
-    let stacks = analysis.stacks(events).map(entries);
+    let stacks = stacks(
+        analysis.diff(),
+        analysis.ledger(),
+        analysis.stacks(),
+        analysis.options().stacks,
+        events,
+    )
+    .map(entries);
     Entry { name, trace1: stacks.baseline, trace2: stacks.candidate }
 }
 

@@ -4,6 +4,7 @@
 use super::{CELL, Section, figures, side_names, whole};
 use crate::analysis::Analysis;
 use crate::analysis::account::Row;
+use crate::analysis::runs::settled_differences;
 use crate::diff::{MergedId, MergedNode};
 use crate::order::Order as _;
 use crate::program::{Measure, counted};
@@ -23,7 +24,7 @@ const ROWS: usize = 20;
 
 /// The plural noun for the events whose time is attributed: kernels or ops.
 pub(super) fn events_word(analysis: &Analysis) -> &'static str {
-    match analysis.measure() {
+    match analysis.ledger().measure() {
         Measure::GpuTime => "kernels",
         Measure::HostSelfTime => "ops",
     }
@@ -34,7 +35,7 @@ pub(super) fn events_word(analysis: &Analysis) -> &'static str {
 pub(super) fn of_names(analysis: &Analysis, names: &[LargeDifference], unit: Unit) -> Vec<Section> {
     let mut rows: BTreeMap<String, Vec<&Row>> = BTreeMap::new();
     for row in analysis.rows() {
-        rows.entry(analysis.row_name(row)).or_default().push(row);
+        rows.entry(row.name(analysis.diff())).or_default().push(row);
     }
     let mut told: Vec<&str> = Vec::new();
     for group in names {
@@ -73,7 +74,7 @@ fn kernels(analysis: &Analysis, rows: &[&Row], unit: Unit) -> Vec<String> {
         let mut sums: BTreeMap<&str, (u64, Nanos)> = BTreeMap::new();
         for &event in rows.iter().flat_map(|row| &row.events[side]) {
             let sum = sums.entry(analysis.tree(side).name(event)).or_default();
-            *sum = (sum.0 + 1, sum.1 + analysis.time_of(side, event));
+            *sum = (sum.0 + 1, sum.1 + analysis.ledger().time_of(analysis.diff(), side, event));
         }
         let total: u64 = sums.values().map(|sum| sum.0).sum();
         lines.push(format!("- {}: {total} {}\n", names[side as usize], events_word(analysis)));
@@ -95,7 +96,8 @@ fn kernels(analysis: &Analysis, rows: &[&Row], unit: Unit) -> Vec<String> {
 fn shapes(analysis: &Analysis, rows: &[&Row], unit: Unit) -> String {
     let mut sums: BTreeMap<String, (u64, PerSide<Nanos>)> = BTreeMap::new();
     for row in rows {
-        let [a, b] = Side::BOTH.map(|side| analysis.argument_text(row, Argument::Shape, side));
+        let [a, b] =
+            Side::BOTH.map(|side| row.argument_text(analysis.diff(), Argument::Shape, side));
         let shape = match (a, b) {
             (a, b) if a == b || b.is_empty() => a.to_owned(),
             ("", b) => b.to_owned(),
@@ -135,7 +137,7 @@ pub(super) fn rows(analysis: &Analysis, unit: Unit) -> Section {
     for (id, row) in order.into_iter().take(ROWS) {
         let mut text = format!(
             "- {}: {} {} → {} {} (row {id}, {})\n",
-            whole(&analysis.row_name(row)),
+            whole(&row.name(analysis.diff())),
             unit.show(row.time.baseline),
             unit.label(),
             unit.show(row.time.candidate),
@@ -155,12 +157,12 @@ pub(super) fn rows(analysis: &Analysis, unit: Unit) -> Section {
 }
 
 fn module_line(analysis: &Analysis, row: &Row) -> Option<String> {
-    let module = analysis.module_of(row);
+    let module = row.module(analysis.diff());
     (!module.is_empty()).then(|| format!("module {}", whole(module)))
 }
 
 fn shape_line(analysis: &Analysis, row: &Row) -> Option<String> {
-    let shape = |side| analysis.argument_text(row, Argument::Shape, side);
+    let shape = |side| row.argument_text(analysis.diff(), Argument::Shape, side);
     match (shape(Side::Baseline), shape(Side::Candidate)) {
         ("", "") => None,
         (a, b) if a == b => Some(format!("shapes {}", whole(a))),
@@ -171,7 +173,7 @@ fn shape_line(analysis: &Analysis, row: &Row) -> Option<String> {
 /// The number of kernels in a row, and up to four kernel names, each with its count.
 fn kernel_line(analysis: &Analysis, row: &Row, side: Side) -> String {
     let mut names: Vec<(&str, u64)> = Vec::new();
-    for name in analysis.event_names(row, side) {
+    for name in row.event_names(analysis.diff(), side) {
         match names.iter_mut().find(|(known, _)| *known == name) {
             Some((_, count)) => *count += 1,
             None => names.push((name, 1)),
@@ -193,7 +195,7 @@ fn kernel_line(analysis: &Analysis, row: &Row, side: Side) -> String {
 
 /// The points of difference that contain the most GPU events.
 pub(super) fn points(analysis: &Analysis) -> Section {
-    let (mut all, varying) = analysis.settled_differences();
+    let (mut all, varying) = settled_differences(analysis.diff(), analysis.runs());
     all.order_by_key(|point| (Reverse(point.gpu_events), Reverse(point.calls), point.node));
     let shown = all.len().min(ROWS);
     let title = format!("Points of difference ({shown} of {})", all.len());
@@ -222,7 +224,7 @@ fn node_text(analysis: &Analysis, id: MergedId) -> String {
     let node = analysis.diff().merged().node(id);
     let side = match node {
         MergedNode::Both(..) => String::new(),
-        MergedNode::Only(side, _) => format!("{} only: ", plain(analysis.side_name(side), CELL)),
+        MergedNode::Only(side, _) => format!("{} only: ", plain(&analysis.names()[side], CELL)),
     };
     format!("{side}{}", whole(&node_name(analysis, node)))
 }

@@ -124,7 +124,7 @@ fn wrapped(text: &str) -> String {
 
 /// The names of the two sides, formatted for a table cell.
 fn side_names(analysis: &Analysis) -> [String; 2] {
-    Side::BOTH.map(|side| plain(analysis.side_name(side), CELL))
+    Side::BOTH.map(|side| plain(&analysis.names()[side], CELL))
 }
 
 /// Table cells with the times on both sides, their difference and their ratio.

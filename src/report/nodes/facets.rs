@@ -79,7 +79,7 @@ pub(in crate::report) fn of(analysis: &Analysis) -> Vec<Facet> {
     for row in analysis.rows() {
         for side in Side::BOTH {
             for &event in &row.events[side] {
-                let time = analysis.time_of(side, event);
+                let time = analysis.ledger().time_of(analysis.diff(), side, event);
                 facets.iter_mut().for_each(|groups| groups.add(analysis, side, event, time));
             }
         }
@@ -189,8 +189,10 @@ fn categories<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     let of_ops = rows_of_ops(analysis);
     Box::new(move |side, call| {
         let text = match of_ops[side].get(&call) {
-            Some(row) => row_category(analysis, row),
-            None => analysis.category_name(side, call),
+            Some(row) => {
+                row_category(analysis.diff(), analysis.ledger(), analysis.categories(), row)
+            }
+            None => analysis.categories().name(analysis.diff(), side, call),
         };
         Value { rank: 0, text: Text::Known(text) }
     })
@@ -201,7 +203,8 @@ fn categories<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
 fn rows_of_ops<'a>(analysis: &'a Analysis) -> PerSide<FxHashMap<CallId, &'a Row>> {
     PerSide::from_fn(|side| {
         let op = |row: &'a Row| Some((row.calls[side]?, row));
-        let accounted = |call: CallId| analysis.row_of(side, call).is_some();
+        let accounted =
+            |call: CallId| analysis.ledger().row_of(analysis.diff(), side, call).is_some();
         analysis.rows().iter().filter_map(op).filter(|&(call, _)| !accounted(call)).collect()
     })
 }
@@ -209,17 +212,17 @@ fn rows_of_ops<'a>(analysis: &'a Analysis) -> PerSide<FxHashMap<CallId, &'a Row>
 /// The facet for steps: the value of an event is the position of its step. Matched steps in the two traces have the
 /// same position.
 fn steps<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
-    let steps = PerSide::from_fn(|side| analysis.steps(side));
+    let steps = PerSide::from_fn(|side| analysis.diff().steps(side));
     Box::new(move |side, call| {
         steps[side].step(call).map_or_else(Value::none, |step| Value {
             rank: step.index(),
-            text: Text::Number(analysis.displayed_step(step)),
+            text: Text::Number(analysis.options().displayed_step(step)),
         })
     })
 }
 
 fn phases<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
-    let phases = PerSide::from_fn(|side| analysis.phases(side));
+    let phases = PerSide::from_fn(|side| analysis.diff().phases(side));
     Box::new(move |side, call| {
         let phase = phases[side].phase(call);
         let rank = Phase::ALL.iter().position(|&known| known == phase);

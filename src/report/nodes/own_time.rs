@@ -8,6 +8,6 @@ use crate::trace::Nanos;
 /// The attributed time of a node, excluding the nodes below it.
 pub(in crate::report) fn own_time(analysis: &Analysis, side: Side, node: MergedNode) -> Nanos {
     node.call(side)
-        .filter(|&call| analysis.row_index(side, call).is_some())
-        .map_or(Nanos::ZERO, |call| analysis.time_of(side, call))
+        .filter(|&call| analysis.ledger().row_index(analysis.diff(), side, call).is_some())
+        .map_or(Nanos::ZERO, |call| analysis.ledger().time_of(analysis.diff(), side, call))
 }

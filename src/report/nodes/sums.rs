@@ -38,7 +38,9 @@ pub(in crate::report) fn own_times(
 ) -> impl Iterator<Item = (MergedId, Nanos)> {
     let events = analysis.rows().iter().flat_map(move |row| &row.events[side]);
     let merged = analysis.diff().merged();
-    events.map(move |&event| (merged.of(side, event), analysis.time_of(side, event)))
+    events.map(move |&event| {
+        (merged.of(side, event), analysis.ledger().time_of(analysis.diff(), side, event))
+    })
 }
 
 /// Adds the times of all nodes below a node to the node's own time.

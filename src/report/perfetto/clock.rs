@@ -30,7 +30,7 @@ impl Clock {
 /// Returns two times, one on each side, that are to be simultaneous on the common clock.
 fn anchors(analysis: &Analysis) -> PerSide<Nanos> {
     let steps =
-        PerSide::from_fn(|side| analysis.steps(side).spans().first().map(|step| step.start));
+        PerSide::from_fn(|side| analysis.diff().steps(side).spans().first().map(|step| step.start));
     if let (Some(baseline), Some(candidate)) = (steps.baseline, steps.candidate) {
         return PerSide::new(baseline, candidate);
     }

@@ -41,7 +41,7 @@ pub(super) fn steps<'a>(
     tracks: &Tracks,
     side: Side,
 ) -> Vec<Mark<'a>> {
-    let (steps, trace) = (analysis.steps(side), analysis.tree(side).trace());
+    let (steps, trace) = (analysis.diff().steps(side), analysis.tree(side).trace());
     let mark = |(at, span): (u32, &StepSpan)| Mark {
         name: steps.name(analysis.tree(side), StepId(at)).into(),
         cat: "step",
@@ -50,7 +50,7 @@ pub(super) fn steps<'a>(
         dur: (span.end - span.start).as_micros(),
         args: MarkArgs {
             uid: trace.uid(span.event).0,
-            step: Some(analysis.displayed_step(StepId(at))),
+            step: Some(analysis.options().displayed_step(StepId(at))),
         },
         ph: "X",
     };

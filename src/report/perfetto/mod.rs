@@ -8,6 +8,7 @@
 mod arrows;
 mod clock;
 mod launches;
+mod lines;
 mod marks;
 mod slice;
 mod tracks;
@@ -22,6 +23,7 @@ use crate::tree::CallId;
 use arrows::Arrows;
 use clock::Clock;
 use flate2::{Compression, GzBuilder};
+use lines::Lines;
 use slice::Slices;
 use std::io::{self, Write};
 use tracks::Tracks;
@@ -96,20 +98,4 @@ fn kept_calls<'a>(
             .map(move |call| (merged.of(side, call), call, side))
             .filter(|(id, _, _)| keep[id.index()])
     })
-}
-
-/// Writes the elements of the event array, one per line.
-struct Lines<'o> {
-    out: &'o mut dyn Write,
-    first: bool,
-}
-
-impl Lines<'_> {
-    fn push(&mut self, event: &impl serde::Serialize) -> io::Result<()> {
-        if !self.first {
-            self.out.write_all(b",\n")?;
-        }
-        self.first = false;
-        Ok(serde_json::to_writer(&mut *self.out, event)?)
-    }
 }

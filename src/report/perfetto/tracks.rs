@@ -1,7 +1,7 @@
 //! Assigns numbers and names to the processes and threads of both traces, so that numbers from the two traces do not
 //! collide in one file.
 
-use super::Lines;
+use super::lines::Lines;
 use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
 use crate::trace::{EventId, TextId, ThreadId};
@@ -92,7 +92,7 @@ impl Tracks {
         side: Side,
         lines: &mut Lines<'_>,
     ) -> io::Result<()> {
-        let spans = analysis.steps(side).spans().iter();
+        let spans = analysis.diff().steps(side).spans().iter();
         let tracks = spans.map(|span| self.of_steps(analysis, side, span.thread).pid);
         let processes: BTreeSet<usize> = tracks.collect();
         for pid in processes {

@@ -66,10 +66,10 @@ pub fn largest_differences(analysis: &Analysis) -> Vec<LargeDifference> {
     let mut numbers: FxHashMap<(String, String), usize> = FxHashMap::default();
     let mut group_of: FxHashMap<MergedId, usize> = FxHashMap::default();
     for row in analysis.rows() {
-        let key = if is_of_other_steps(analysis, row) {
+        let key = if is_of_other_steps(analysis.diff(), analysis.compared(), row) {
             (OTHER_STEPS.to_owned(), String::new())
         } else {
-            (analysis.row_name(row), below(analysis, row))
+            (row.name(analysis.diff()), below(analysis, row))
         };
         let group = *numbers.entry(key).or_insert_with_key(|key| {
             groups.push(empty(key.clone()));
@@ -128,7 +128,7 @@ fn add(analysis: &Analysis, group: &mut LargeDifference, row: &Row) {
         let events = row.events[side].len() as u64;
         group.calls[side] += match row.kind {
             RowKind::Unlinked => events,
-            RowKind::Replaced => analysis.calls_of_region(row, side),
+            RowKind::Replaced => row.calls_of_region(analysis.diff(), side),
             RowKind::CommonOp | RowKind::RenamedOp | RowKind::OneSidedOp | RowKind::Launch => {
                 u64::from(row.calls[side].is_some())
             }

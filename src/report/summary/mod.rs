@@ -14,7 +14,7 @@ use super::json::write_json;
 use crate::analysis::Analysis;
 use crate::analysis::account::Totals;
 use crate::analysis::comparability::Comparability;
-use crate::analysis::runs::{RunNoise, run_noise};
+use crate::analysis::runs::{RunNoise, settled_differences};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Note};
 use serde::Serialize;
@@ -184,12 +184,12 @@ pub fn summarise(analysis: &Analysis) -> Summary {
 pub(super) fn summarise_with(analysis: &Analysis, largest: &[LargeDifference]) -> Summary {
     let account = analysis.account();
     let checks = analysis.comparability();
-    let (settled, varying) = analysis.settled_differences();
+    let (settled, varying) = settled_differences(analysis.diff(), analysis.runs());
     let side = |side: Side| side_summary(analysis, side, &account.totals[side], account.rows[side]);
     Summary {
         schema_version: SCHEMA_VERSION,
         tracetree_version: env!("CARGO_PKG_VERSION"),
-        measure: analysis.measure().label(),
+        measure: analysis.ledger().measure().label(),
         trace1: side(Side::Baseline),
         trace2: side(Side::Candidate),
         wall: wall::wall(analysis),
@@ -212,7 +212,7 @@ pub(super) fn summarise_with(analysis: &Analysis, largest: &[LargeDifference]) -
 fn side_summary(analysis: &Analysis, side: Side, totals: &Totals, rows: Nanos) -> SideSummary {
     let trace = analysis.tree(side).trace();
     SideSummary {
-        name: analysis.side_name(side).to_owned(),
+        name: analysis.names()[side].to_owned(),
         path: trace.source().to_owned(),
         events: trace.total_events(),
         devices: trace.header().devices.iter().map(|device| device.name.clone()).collect(),
@@ -223,7 +223,7 @@ fn side_summary(analysis: &Analysis, side: Side, totals: &Totals, rows: Nanos) -
         paired_us: totals.paired.as_micros(),
         one_sided_us: totals.one_sided.as_micros(),
         unlinked_us: totals.unlinked.as_micros(),
-        runs: run_noise(analysis, side).map(runs_summary),
+        runs: analysis.run_times().noise(side).map(runs_summary),
     }
 }
 

@@ -131,8 +131,8 @@ pub(super) fn summarise(analysis: &Analysis) -> VerdictSummary {
             p: step.p,
         }),
         repeats: verdicts.repeats.label(),
-        runs_trace1: analysis.runs(Side::Baseline).len() as u64 + 1,
-        runs_trace2: analysis.runs(Side::Candidate).len() as u64 + 1,
+        runs_trace1: analysis.runs()[Side::Baseline].len() as u64 + 1,
+        runs_trace2: analysis.runs()[Side::Candidate].len() as u64 + 1,
         steps_trace1: verdicts.steps.baseline as u64,
         steps_trace2: verdicts.steps.candidate as u64,
         p: verdicts.total.p,
@@ -150,7 +150,7 @@ pub(super) fn summarise(analysis: &Analysis) -> VerdictSummary {
 
 fn change(analysis: &Analysis, site: &Site) -> Change {
     let row = &analysis.rows()[site.first_row()];
-    let shapes = Side::BOTH.map(|side| analysis.argument_text(row, Argument::Shape, side));
+    let shapes = Side::BOTH.map(|side| row.argument_text(analysis.diff(), Argument::Shape, side));
     let shape = shapes.into_iter().find(|shape| !shape.is_empty());
     let PerSide { baseline, candidate } = site.time.map(Nanos::as_micros);
     Change {

@@ -2,7 +2,8 @@
 
 use crate::analysis::Analysis;
 use crate::analysis::causes::Cause;
-use crate::analysis::wall::{IdleKind, WallBasis};
+use crate::analysis::steps::WallBasis;
+use crate::analysis::wall::IdleKind;
 use crate::report::text::Narrative;
 use crate::side::Side;
 use crate::trace::Nanos;
@@ -97,7 +98,7 @@ pub(super) fn wall(analysis: &Analysis) -> WallSummary {
     let step = |side: Side| wall.totals(side).step_ms() * 1e3;
     WallSummary {
         answer: Narrative::of(analysis).answer(),
-        basis: match wall.basis() {
+        basis: match analysis.compared().basis() {
             WallBasis::Steps => "steps",
             WallBasis::Events => "events",
         },

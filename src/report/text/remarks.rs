@@ -3,8 +3,9 @@
 
 use super::step_figures::Figures;
 use crate::analysis::Analysis;
+use crate::analysis::comparability::damage;
 use crate::analysis::robust::Few;
-use crate::analysis::runs::{RunFigures, run_noise};
+use crate::analysis::runs::RunFigures;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -14,8 +15,10 @@ use crate::trace::Nanos;
 pub(super) fn remarks(analysis: &Analysis) -> Vec<String> {
     let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
     let figures = Figures::of_steps(analysis);
-    let mut remarks: Vec<String> =
-        analysis.damage().iter().map(|damage| format!("incomplete: {damage}")).collect();
+    let mut remarks: Vec<String> = damage(analysis.diff(), analysis.names())
+        .iter()
+        .map(|damage| format!("incomplete: {damage}"))
+        .collect();
     let window = analysis.comparability().both.get("DIFFERENT_WINDOW");
     remarks.extend(window.map(|note| format!("different work: {}", note.message)));
     if totals.baseline.before > Nanos::ZERO || totals.candidate.before > Nanos::ZERO {
@@ -28,8 +31,8 @@ pub(super) fn remarks(analysis: &Analysis) -> Vec<String> {
             figures.unit
         ));
     }
-    if let Some(paired) = analysis.wall().paired_steps() {
-        let [a, b] = Side::BOTH.map(|side| analysis.steps(side).len() as u64 - paired);
+    if let Some(paired) = analysis.compared().count() {
+        let [a, b] = Side::BOTH.map(|side| analysis.diff().steps(side).len() as u64 - paired);
         remarks.push(format!("excluded: steps without a counterpart ({a} → {b})"));
     }
     remarks.extend(few_steps(analysis));
@@ -60,14 +63,14 @@ pub(super) fn runs(analysis: &Analysis) -> Vec<String> {
 /// A remark such as `3 runs of main; figures are from the median run: median step 34.12 ms (spread 1.50 ms, 4.4%);
 /// median GPU time …`. A difference between the sides that is smaller than this spread is noise.
 fn runs_of(analysis: &Analysis, side: Side, figures: Figures) -> Option<String> {
-    let noise = run_noise(analysis, side)?;
+    let noise = analysis.run_times().noise(side)?;
     let shown = |of: RunFigures| {
         let [median, spread] = [of.median_us, of.spread_us].map(|time| figures.show(time * 1e3));
         let share = of.spread_pct().map_or_else(String::new, |share| format!(", {share:.1}%"));
         format!("{median} {unit} (spread {spread} {unit}{share})", unit = figures.unit)
     };
     let step = noise.wall.map_or_else(String::new, |wall| format!("median step {}; ", shown(wall)));
-    let measure = match analysis.measure() {
+    let measure = match analysis.ledger().measure() {
         Measure::GpuTime => "GPU time",
         Measure::HostSelfTime => "time in ops",
     };
@@ -79,7 +82,7 @@ fn runs_of(analysis: &Analysis, side: Side, figures: Figures) -> Option<String> 
     Some(format!(
         "{} runs of {}; figures are from the median run: {step}median {measure} {}{varying}",
         noise.time.runs,
-        analysis.side_name(side),
+        analysis.names()[side],
         shown(noise.time),
     ))
 }

@@ -14,7 +14,7 @@ use crate::trace::Nanos;
 pub fn sentence(analysis: &Analysis) -> String {
     let time = analysis.account().totals.map(|totals| totals.time);
     let unit = Unit::fitting(time);
-    let (measure, label) = (measure_words(analysis.measure()), unit.label());
+    let (measure, label) = (measure_words(analysis.ledger().measure()), unit.label());
     let difference = time.candidate - time.baseline;
     if difference.0 == 0 {
         return format!("both traces take {} {label} of {measure}", unit.show(time.baseline));
@@ -31,7 +31,7 @@ pub fn sentence(analysis: &Analysis) -> String {
     );
     match analysis.account().ratio() {
         Some(ratio) => {
-            let [one, two] = Side::BOTH.map(|side| analysis.side_name(side));
+            let [one, two] = Side::BOTH.map(|side| &analysis.names()[side]);
             let steps = per_step(analysis, unit);
             format!("{two} takes {ratio:.2}x the {measure} of {one}: {figures}{steps}")
         }
@@ -42,7 +42,7 @@ pub fn sentence(analysis: &Analysis) -> String {
 /// Adds the mean time per compared step, because totals over different numbers of steps cannot be
 /// compared.
 fn per_step(analysis: &Analysis, unit: Unit) -> String {
-    let counts = PerSide::from_fn(|side| analysis.steps(side).len());
+    let counts = PerSide::from_fn(|side| analysis.diff().steps(side).len());
     if counts.baseline == counts.candidate || counts.baseline.min(counts.candidate) == 0 {
         return String::new();
     }
@@ -70,7 +70,12 @@ fn measure_words(measure: Measure) -> &'static str {
 pub fn evidence(analysis: &Analysis, verdict: &VerdictSummary) -> String {
     let step = verdict.step.as_ref();
     let step = step.map_or_else(String::new, |step| format!("step {}; ", step.words));
-    format!("{step}{} {}; {}", measure_words(analysis.measure()), verdict.words, found(verdict))
+    format!(
+        "{step}{} {}; {}",
+        measure_words(analysis.ledger().measure()),
+        verdict.words,
+        found(verdict)
+    )
 }
 
 /// The number of call sites whose time changed or, without repetitions, the number of call sites that do different

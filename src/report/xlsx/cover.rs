@@ -3,7 +3,8 @@
 
 use super::sheet::Sheet;
 use crate::analysis::Analysis;
-use crate::analysis::wall::{WallBasis, WallTotals};
+use crate::analysis::steps::WallBasis;
+use crate::analysis::wall::WallTotals;
 use crate::report::shared::Shared;
 use crate::report::summary::{SideSummary, Summary};
 use crate::report::text::{Narrative, cause_lines, evidence, one_line, sentence, shorten};
@@ -114,11 +115,11 @@ impl Cover<'_> {
     /// Writes the step time of each side, split into busy and idle time.
     fn wall(&mut self, analysis: &Analysis) -> Result<(), XlsxError> {
         let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
-        let what = match analysis.wall().basis() {
+        let what = match analysis.compared().basis() {
             WallBasis::Steps => "per step, ms",
             WallBasis::Events => "whole window, ms",
         };
-        let [one, two] = Side::BOTH.map(|side| analysis.side_name(side));
+        let [one, two] = Side::BOTH.map(|side| analysis.names()[side].as_str());
         self.heading(&[what, one, two, "difference, ms", "ratio"])?;
         let parts: [(&str, WallPart); 3] = [
             ("wall time", |totals| totals.own()),

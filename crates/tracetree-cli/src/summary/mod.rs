@@ -211,7 +211,7 @@ impl Screen<'_> {
     }
 
     fn is_gpu_time(&self) -> bool {
-        self.analysis.measure() == Measure::GpuTime
+        self.analysis.ledger().measure() == Measure::GpuTime
     }
 
     fn account_remarks(&mut self, totals: &PerSide<Totals>) -> io::Result<()> {

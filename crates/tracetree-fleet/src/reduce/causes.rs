@@ -1,6 +1,6 @@
 //! Merges the changes and causes of all ranks: each is listed once, with the ranks that share it.
 
-use super::Compared;
+use super::compared::Compared;
 use super::roles::{Role, list, short_list};
 use super::sentences;
 use crate::rows::{CauseRow, ChangeRow, Shared, Spread};

@@ -12,6 +12,7 @@
 //! therefore always produce the same output, regardless of the order in which they were written.
 
 mod causes;
+mod compared;
 mod parts;
 mod roles;
 mod sentences;
@@ -21,12 +22,11 @@ use super::Fleet;
 use super::collectives::{CollectiveWait, Collectives, straggler};
 use super::findings;
 use super::map::{SHARDS, shard_name, shard_path};
-use super::pattern::{first_names, pattern};
 use super::plan::{Plan, PlannedPair};
-use super::ranges::ranges;
 use super::rows::{PairRow, RankRow, StepRow};
 use super::shard::{Facts, Shard};
 use super::status::{NO_SHARD, SHARD_NOT_VISIBLE, SHARD_UNREADABLE, Status};
+use compared::{Compared, names, short_names};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -36,7 +36,6 @@ use tracetree::error::{Error, ErrorKind, Result};
 use tracetree::program::counted;
 use tracetree::side::{PerSide, Side};
 use tracetree::storage;
-use tracetree::trace::Nanos;
 
 /// Number of shards to read at once. After each batch, strings that also occur in an earlier shard are stored
 /// only once.
@@ -60,23 +59,6 @@ pub fn read_lost(path: &Path) -> Result<Lost> {
         )
         .remedy("write {\"KEY\": [\"CODE\", \"MESSAGE\"]}")
     })
-}
-
-/// A pair that was compared.
-struct Compared<'p> {
-    pair: &'p PlannedPair,
-    facts: Facts,
-    status: Status,
-}
-
-impl Compared<'_> {
-    fn is_whole(&self) -> bool {
-        self.status == Status::Compared
-    }
-
-    fn per_step(&self, side: Side, time: Nanos) -> f64 {
-        time.as_micros() / self.facts.steps[side].max(1) as f64
-    }
 }
 
 impl Fleet {
@@ -233,31 +215,6 @@ impl Texts {
         }
         facts.parts.shrink_to_fit();
     }
-}
-
-/// Names the ranks: by number if all ranks have different numbers, otherwise by folder.
-fn names(ranks: &[&PlannedPair]) -> String {
-    let numbers: BTreeSet<u64> =
-        ranks.iter().filter_map(|pair| u64::try_from(pair.rank?).ok()).collect();
-    if numbers.len() == ranks.len() {
-        let numbers: Vec<u64> = numbers.into_iter().collect();
-        return ranges(&numbers).replace('#', "");
-    }
-    ranks.iter().map(|pair| pair.folder.as_str()).collect::<Vec<_>>().join(" ")
-}
-
-/// A short string that names the ranks in `ranks`.
-fn short_names(ranks: &[&PlannedPair], all: &[&PlannedPair]) -> String {
-    let numbers = |pairs: &[&PlannedPair]| -> BTreeSet<u64> {
-        pairs.iter().filter_map(|pair| u64::try_from(pair.rank?).ok()).collect()
-    };
-    let (some, every) = (numbers(ranks), numbers(all));
-    if some.len() == ranks.len() {
-        let (some, every): (Vec<u64>, Vec<u64>) =
-            (some.into_iter().collect(), every.into_iter().collect());
-        return pattern(&some, &every);
-    }
-    first_names(&ranks.iter().map(|pair| pair.folder.as_str()).collect::<Vec<_>>())
 }
 
 fn added_up(plan: &Plan, pairs: Vec<PairRow>, all: &[Compared<'_>], notes: Vec<String>) -> Fleet {

@@ -1,7 +1,7 @@
 //! Summarizes the times of each op, category and layer on the ranks in each role, and finds the ranks that are
 //! outliers.
 
-use super::Compared;
+use super::compared::Compared;
 use super::roles::Role;
 use crate::rows::{OutlierRow, PartRow};
 use crate::shard::{Part, PartKind};

@@ -1,6 +1,6 @@
 //! Groups compared ranks that run the same ops.
 
-use super::{Compared, names, short_names};
+use super::compared::{Compared, names, short_names};
 use crate::plan::PlannedPair;
 use crate::rows::RoleRow;
 use crate::shard::PartKind;

@@ -1,6 +1,6 @@
 //! Determines, for each collective and process group, which ranks waited and which rank they waited for.
 
-use super::Compared;
+use super::compared::Compared;
 use super::roles::list;
 use crate::collectives::{CollectiveWait, Matched, straggler};
 use crate::rows::{CollectiveRow, GroupRow};

@@ -9,7 +9,8 @@ use super::outcome::{Outcome, measured_by};
 use super::shift::{Decision, Scale, Shift, chance};
 use crate::rules::{FailOn, StepMeasure};
 use tracetree::analysis::Analysis;
-use tracetree::analysis::runs::StepMeans;
+use tracetree::analysis::comparability::obstacles;
+use tracetree::analysis::runs::{self, StepMeans, means_of_steps};
 use tracetree::analysis::verdict::{Family, Thresholds, Verdict};
 use tracetree::program::{Measure, Obstacle};
 use tracetree::side::{PerSide, Side};
@@ -36,7 +37,7 @@ impl FailOn {
     /// The result is inconclusive if a trace is incomplete or the two traces do not record the same work.
     /// Different devices are accepted, because the difference between devices may be what the user wants to measure.
     pub fn check(&self, analysis: &Analysis) -> Checked {
-        let obstacles = analysis.obstacles();
+        let obstacles = obstacles(analysis.diff(), analysis.runs(), analysis.comparability());
         let refused: Vec<String> = obstacles
             .iter()
             .filter(|found| !matches!(found, Obstacle::OtherDevice(_)))
@@ -99,7 +100,7 @@ impl FailOn {
 
     /// The value of the measure for each run on a side, in µs; `None` if the measure was not recorded.
     fn of_runs(&self, analysis: &Analysis, side: Side) -> Option<Vec<f64>> {
-        let runs = analysis.means_of_runs(side)?;
+        let runs = analysis.run_times().means(side)?;
         runs.into_iter().map(|means| self.of(analysis, means)).collect()
     }
 
@@ -129,7 +130,7 @@ impl FailOn {
 
     /// The value of the measure for each step in a side's median run, in µs.
     fn of_steps(&self, analysis: &Analysis, side: Side) -> Vec<f64> {
-        let steps = analysis.means_of_steps(side).into_iter();
+        let steps = means_of_steps(analysis.step_rows(), side).into_iter();
         steps.filter_map(|means| self.of(analysis, means)).collect()
     }
 
@@ -137,7 +138,7 @@ impl FailOn {
     /// measured.
     fn of(&self, analysis: &Analysis, means: StepMeans) -> Option<f64> {
         let is_measured =
-            self.measure == StepMeasure::Wall || analysis.measure() == Measure::GpuTime;
+            self.measure == StepMeasure::Wall || analysis.ledger().measure() == Measure::GpuTime;
         is_measured.then(|| self.value(means))
     }
 
@@ -152,16 +153,16 @@ impl FailOn {
 }
 
 fn scale<'a>(analysis: &Analysis, family: &'a Family) -> Scale<'a> {
-    let resolution_us = analysis.coarse_tick().unwrap_or_default().as_micros();
-    Scale { family, resolution_us, thresholds: *analysis.thresholds() }
+    let resolution_us = analysis.diff().coarse_tick().unwrap_or_default().as_micros();
+    Scale { family, resolution_us, thresholds: analysis.options().thresholds }
 }
 
 /// Describes what all runs of each side recorded in total, such as `measured on each side: 785 GPU events in 5 steps,
 /// nothing lost`.
 fn evidence(analysis: &Analysis) -> String {
     let [one, two] = Side::BOTH.map(|side| {
-        let runs = analysis.evidence(side);
-        let steps = runs.len() as u64 * analysis.steps(side).len().max(1) as u64;
+        let runs = runs::evidence(analysis.diff(), analysis.runs(), side);
+        let steps = runs.len() as u64 * analysis.diff().steps(side).len().max(1) as u64;
         measured_by(&runs, steps)
     });
     if one == two {

@@ -59,7 +59,7 @@ fn unknown_share(analysis: &Analysis) -> f64 {
         for side in Side::BOTH {
             let Some(call) = node.call(side) else { continue };
             let is_op = analysis.tree(side).kind(call) == CallKind::Op;
-            if is_op && analysis.is_compared(side, call) {
+            if is_op && analysis.compared().is_compared(analysis.diff(), side, call) {
                 all += 1;
                 let is_unmatched = matches!(node, MergedNode::Only(..)) && diff.is_difference(node);
                 let is_replaced = diff.region_of(side, call).is_some();

@@ -59,7 +59,11 @@ impl<'a> Finder<'a> {
         nodes.sort_unstable();
         let roots: PerSide<FxHashSet<CallId>> = PerSide::from_fn(|side| {
             let calls = nodes.iter().filter_map(|&node| merged.node(node).call(side));
-            calls.filter(|&call| self.analysis.is_compared(side, call)).collect()
+            calls
+                .filter(|&call| {
+                    self.analysis.compared().is_compared(self.analysis.diff(), side, call)
+                })
+                .collect()
         });
         let mut sites: BTreeMap<(Place, String), usize> = BTreeMap::new();
         let mut list: Vec<ChangeSite> = Vec::new();
@@ -143,7 +147,7 @@ impl<'a> Finder<'a> {
         let path = self.upward[side].path(call).skip(skipped);
         let mut path: Vec<_> = path.filter_map(|call| segment(tree, call)).collect();
         path.reverse();
-        let phase = self.analysis.phases(side).phase(call).label().to_owned();
+        let phase = self.analysis.diff().phases(side).phase(call).label().to_owned();
         Place { path, phase }
     }
 
@@ -162,9 +166,13 @@ impl<'a> Finder<'a> {
     fn category(&self, node: MergedId, side: Side) -> String {
         let call = self.analysis.diff().merged().node(node).call(side);
         let tree = self.analysis.tree(side);
-        let is_measured = |call: &CallId| self.analysis.row_index(side, *call).is_some();
+        let is_measured = |call: &CallId| {
+            self.analysis.ledger().row_index(self.analysis.diff(), side, *call).is_some()
+        };
         let measured = call.and_then(|call| tree.subtree(call).find(is_measured));
-        measured.map_or_else(String::new, |call| self.analysis.category_name(side, call).to_owned())
+        measured.map_or_else(String::new, |call| {
+            self.analysis.categories().name(self.analysis.diff(), side, call).to_owned()
+        })
     }
 
     fn words(&self, kind: ChangeKind, node: MergedId) -> String {

@@ -12,7 +12,7 @@ use crate::rules::{Rule, Scope, Severity, StructureRule};
 use std::collections::{BTreeMap, BTreeSet};
 use tracetree::analysis::Analysis;
 use tracetree::analysis::changes::{Certainty, Change, ChangeKind};
-use tracetree::analysis::wall::WallBasis;
+use tracetree::analysis::steps::WallBasis;
 use tracetree::program::{Query, Word};
 use tracetree::side::{PerSide, Side};
 use tracetree::tree::{CallId, CallKind};
@@ -298,12 +298,12 @@ impl<'a> Judge<'a> {
 
     /// A remark that only some compared steps contain the changed calls; `None` if all steps contain them.
     fn steps_of(&self, sites: &[ChangeSite]) -> Option<String> {
-        if self.analysis.wall().basis() == WallBasis::Events {
+        if self.analysis.compared().basis() == WallBasis::Events {
             return None;
         }
         let with = Side::BOTH.map(|side| {
             let calls = sites.iter().flat_map(|site| &site.calls[side]);
-            let steps = self.analysis.steps(side);
+            let steps = self.analysis.diff().steps(side);
             calls.filter_map(|&call| steps.step(call)).collect::<BTreeSet<_>>().len() as u64
         });
         let (with, all) = (with[0].max(with[1]), self.scale.steps.candidate);

@@ -2,12 +2,12 @@
 //! format, optional tensors, or other argument values.
 
 use super::parameters;
-use crate::analysis::Attribution;
 use crate::analysis::changes::draft::{Drafts, Switched};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::either;
 use crate::analysis::changes::survey::{autograd_node, is_in_optimizer};
-use crate::diff::MergedId;
+use crate::analysis::wall::Wall;
+use crate::diff::{MergedId, TraceDiff};
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::trace::Argument;
@@ -53,8 +53,8 @@ const ARRANGING: [&str; 26] = [
 pub(in crate::analysis::changes) const TENSORS: &str = "tensors";
 
 pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument], values: &Values) {
-    let analysis = drafts.analysis;
-    let texts = |which| PerSide::from_fn(|side| text(analysis, node, side, which));
+    let diff = drafts.diff;
+    let texts = |which| PerSide::from_fn(|side| text(diff, node, side, which));
     let has = |which: &Argument| other.contains(which);
     let types = has(&Argument::Type).then(|| other_type(&texts(Argument::Type))).flatten();
     let covering = drafts.covering(node);
@@ -88,8 +88,7 @@ fn claim_tensors(
     other: &[Argument],
     types: Option<(String, String)>,
 ) -> bool {
-    let analysis = drafts.analysis;
-    let texts = |which| PerSide::from_fn(|side| text(analysis, node, side, which));
+    let texts = |which| PerSide::from_fn(|side| text(drafts.diff, node, side, which));
     let has = |which: &Argument| other.contains(which);
     if let Some((one, two)) = types {
         let subject = if one < two { format!("{one} {two}") } else { format!("{two} {one}") };
@@ -100,7 +99,7 @@ fn claim_tensors(
     let sizes =
         if has(&Argument::Shape) { other_sizes(&texts(Argument::Shape)) } else { Vec::new() };
     let tensor = has(&Argument::Type).then(|| other_tensor(&texts(Argument::Type))).flatten();
-    let is_updating = is_in_optimizer(analysis, node);
+    let is_updating = is_in_optimizer(drafts.diff, node);
     if has(&Argument::Shape) && (tensor.is_none() || !sizes.is_empty()) {
         let subject = if is_updating { OPTIMIZER } else { "" };
         let at = start(drafts, ChangeKind::Shapes, subject, node);
@@ -110,7 +109,8 @@ fn claim_tensors(
     }
     if let Some(side) = tensor.filter(|_| sizes.is_empty() || !is_updating) {
         let at = start(drafts, ChangeKind::Arguments, TENSORS, node);
-        drafts.at(at).name(side, &op_name(analysis, node));
+        let name = op_name(drafts.diff, node);
+        drafts.at(at).name(side, &name);
         return true;
     }
     if has(&Argument::Shape) {
@@ -156,9 +156,9 @@ fn other_tensor(texts: &PerSide<&str>) -> Option<Side> {
     })
 }
 
-fn op_name(analysis: &Attribution, node: MergedId) -> String {
-    let (side, call) = either(analysis, node);
-    analysis.tree(side).name(call).to_owned()
+fn op_name(diff: &TraceDiff, node: MergedId) -> String {
+    let (side, call) = either(diff, node);
+    diff.tree(side).name(call).to_owned()
 }
 
 /// An argument value that differs between the two sides of a matched op.
@@ -180,17 +180,17 @@ pub(super) struct Values {
 }
 
 impl Values {
-    pub(super) fn of(analysis: &Attribution, facts: &[(MergedId, Vec<Argument>)]) -> Values {
-        let compared = analysis.wall().totals(Side::Baseline).steps;
+    pub(super) fn of(diff: &TraceDiff, wall: &Wall, facts: &[(MergedId, Vec<Argument>)]) -> Values {
+        let compared = wall.totals(Side::Baseline).steps;
         let mut values = Values { compared, ..Values::default() };
         for (node, other) in facts {
             let is_like = !other.contains(&Argument::Shape) && !other.contains(&Argument::Type);
-            if !other.contains(&Argument::Concrete) || is_in_optimizer(analysis, *node) {
+            if !other.contains(&Argument::Concrete) || is_in_optimizer(diff, *node) {
                 continue;
             }
-            let call = analysis.diff().merged().node(*node).call(Side::Baseline);
-            let step = call.and_then(|call| analysis.steps(Side::Baseline).step(call));
-            let mut other = Values::all(analysis, *node);
+            let call = diff.merged().node(*node).call(Side::Baseline);
+            let step = call.and_then(|call| diff.steps(Side::Baseline).step(call));
+            let mut other = Values::all(diff, *node);
             // If sizes or types differ, they explain all other argument values that differ, except the values of known
             // model parameters.
             other.retain(|value| is_like || value.parameter().is_some());
@@ -203,13 +203,13 @@ impl Values {
     }
 
     /// The argument values that differ between the two sides of a matched op.
-    fn all(analysis: &Attribution, node: MergedId) -> Vec<Value> {
-        let op = op_name(analysis, node);
+    fn all(diff: &TraceDiff, node: MergedId) -> Vec<Value> {
+        let op = op_name(diff, node);
         if ARRANGING.contains(&op.trim_end_matches('_')) {
             return Vec::new();
         }
         let [one, two] = Side::BOTH.map(|side| {
-            let text = text(analysis, node, side, Argument::Concrete);
+            let text = text(diff, node, side, Argument::Concrete);
             serde_json::from_str::<Vec<String>>(text).unwrap_or_default()
         });
         let pairs = one.into_iter().zip(two).enumerate();
@@ -252,20 +252,21 @@ impl Value {
 }
 
 fn start(drafts: &mut Drafts<'_>, kind: ChangeKind, subject: &str, node: MergedId) -> usize {
+    let diff = drafts.diff;
     let at = drafts.draft(kind, subject);
     if drafts.at(at).nodes.is_empty() {
         drafts.at(at).position = drafts.position_at(node);
     }
-    let is_backward = autograd_node(drafts.analysis, node).is_some();
+    let is_backward = autograd_node(diff, node).is_some();
     drafts.at(at).has_forward |= !is_backward;
     drafts.at(at).has_backward |= is_backward;
     drafts.add_site(at, node);
     at
 }
 
-fn text(analysis: &Attribution, node: MergedId, side: Side, which: Argument) -> &str {
-    let tree = analysis.tree(side);
-    let call = analysis.diff().merged().node(node).call(side);
+fn text(diff: &TraceDiff, node: MergedId, side: Side, which: Argument) -> &str {
+    let tree = diff.tree(side);
+    let call = diff.merged().node(node).call(side);
     let arguments = call.and_then(|call| tree.arguments(call));
     arguments.map_or("", |arguments| tree.trace().text(arguments.text(which)))
 }

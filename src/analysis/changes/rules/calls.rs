@@ -1,7 +1,6 @@
 //! Creates the changes for the outermost calls that have no counterpart with the same name: changes of layers, ops, the
 //! optimizer, attention, device reads, data loading, collectives, or Python code.
 
-use crate::analysis::Attribution;
 use crate::analysis::causes::kernel_words;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
@@ -9,7 +8,8 @@ use crate::analysis::changes::place::{Position, either, function};
 use crate::analysis::changes::survey::{
     Modules, RECOMPUTING, Survey, Surveyor, autograd_node, class_around, is_in_optimizer,
 };
-use crate::diff::{MergedId, MergedNode};
+use crate::analysis::steps::StepPairs;
+use crate::diff::{MergedId, MergedNode, TraceDiff};
 use crate::side::{PerSide, Side};
 use crate::trace::CUT_MODULE;
 use crate::tree::{AUTOGRAD_PREFIX, CallId, CallKind, CallTree, ModuleName};
@@ -72,14 +72,13 @@ pub(super) fn claim(
         drafts.add_root(at, root);
         return;
     }
-    let analysis = drafts.analysis;
     let surveys = surveyor.node(root);
     // On a CPU, the backward pass runs below a Python call such as `Tensor.backward`, so the ops below the call are
     // examined too.
-    let is_backward = autograd_node(analysis, root).is_some()
+    let is_backward = autograd_node(drafts.diff, root).is_some()
         || Side::BOTH.into_iter().any(|side| surveys[side].is_backward());
     if !is_backward {
-        claim_root(drafts, root, (&surveys, false), Position::above(analysis, root), modules);
+        claim_root(drafts, root, (&surveys, false), Position::above(drafts.diff, root), modules);
         return;
     }
     match claim_backward(drafts, root) {
@@ -91,7 +90,7 @@ pub(super) fn claim(
             let forward = drafts.forward_of(root);
             let position = forward.map_or_else(
                 || drafts.position_at(root),
-                |forward| Position::at(analysis, forward),
+                |forward| Position::at(drafts.diff, forward),
             );
             claim_root(drafts, root, (&surveys, true), position, modules);
         }
@@ -101,12 +100,12 @@ pub(super) fn claim(
 /// Assigns the unmatched autograd nodes below a call to the changes of their forward ops. Returns the change that
 /// contains most of these nodes.
 fn claim_backward(drafts: &mut Drafts<'_>, root: MergedId) -> Option<usize> {
-    let analysis = drafts.analysis;
-    let merged = analysis.diff().merged();
+    let diff = drafts.diff;
+    let merged = diff.merged();
     let mut nodes: Vec<MergedId> = Vec::new();
-    if autograd_node(analysis, root).is_none() {
+    if autograd_node(diff, root).is_none() {
         for (side, call) in merged.node(root).calls() {
-            let tree = analysis.tree(side);
+            let tree = diff.tree(side);
             let below =
                 tree.subtree(call).filter(|&call| tree.name(call).starts_with(AUTOGRAD_PREFIX));
             let below = below.map(|call| merged.of(side, call));
@@ -135,8 +134,9 @@ fn claim_backward(drafts: &mut Drafts<'_>, root: MergedId) -> Option<usize> {
 /// the alignment may leave one layer unmatched in the forward pass and a different layer in the backward pass.
 /// Therefore, the search looks for a change of layers whose class is the class of a module that encloses the op.
 fn of_layer(drafts: &Drafts<'_>, forward: MergedId) -> Option<usize> {
-    let (side, call) = either(drafts.analysis, forward);
-    let tree = drafts.analysis.tree(side);
+    let diff = drafts.diff;
+    let (side, call) = either(diff, forward);
+    let tree = diff.tree(side);
     let mut stack = tree.module_stack(call).into_iter();
     stack.find_map(|module| {
         let class = ModuleName::class_or_name(tree.name(module));
@@ -152,8 +152,8 @@ fn claim_root(
     position: Position,
     modules: &Modules<'_>,
 ) {
-    let analysis = drafts.analysis;
-    let (kind, subject) = kind(analysis, root, surveys, &position, modules);
+    let diff = drafts.diff;
+    let (kind, subject) = kind(diff, root, surveys, &position, modules);
     let at = drafts.draft(kind, &subject);
     let is_recomputed = kind == ChangeKind::Checkpointing;
     if drafts.at(at).nodes.is_empty() && !is_recomputed {
@@ -164,7 +164,7 @@ fn claim_root(
         drafts.at(at).pair(&calls.baseline.to_string(), &calls.candidate.to_string());
     }
     if is_recomputed && drafts.at(at).names == PerSide::default() {
-        drafts.at(at).names = PerSide::from_fn(|side| recomputed(analysis, side));
+        drafts.at(at).names = PerSide::from_fn(|side| recomputed(diff, drafts.compared, side));
     }
     let draft = drafts.at(at);
     draft.has_backward |= is_backward;
@@ -174,16 +174,16 @@ fn claim_root(
         for name in surveys[side].names().iter().filter(|_| !is_recomputed) {
             draft.name(side, name);
         }
-        let Some(call) = analysis.diff().merged().node(root).call(side) else { continue };
-        if analysis.tree(side).kind(call) == CallKind::Runtime {
-            let tree = analysis.tree(side);
+        let Some(call) = diff.merged().node(root).call(side) else { continue };
+        if diff.tree(side).kind(call) == CallKind::Runtime {
+            let tree = diff.tree(side);
             for kernel in tree.subtree(call).filter(|&below| tree.kind(below) == CallKind::Gpu) {
                 draft.name(side, &kernel_words::short(tree.name(kernel)));
             }
         } else if surveys[side].names().is_empty() && !is_recomputed {
-            draft.name(side, analysis.diff().plain_name(side, call));
+            draft.name(side, diff.plain_name(side, call));
         }
-        let function = first_function(analysis.tree(side), call).unwrap_or_default();
+        let function = first_function(diff.tree(side), call).unwrap_or_default();
         *draft.functions[side].entry(function.to_owned()).or_default() += 1;
     }
     drafts.add_root(at, root);
@@ -202,12 +202,12 @@ fn first_function(tree: &CallTree, call: CallId) -> Option<&str> {
 }
 
 /// The classes of the outermost modules that run again in the backward pass, each with its number of calls.
-fn recomputed(analysis: &Attribution, side: Side) -> BTreeMap<String, u64> {
-    let tree = analysis.tree(side);
+fn recomputed(diff: &TraceDiff, compared: &StepPairs, side: Side) -> BTreeMap<String, u64> {
+    let tree = diff.tree(side);
     let mut counts = BTreeMap::new();
     let is_outermost = |call: &CallId| {
         tree.is_module(*call)
-            && analysis.is_compared(side, *call)
+            && compared.is_compared(diff, side, *call)
             && tree.parent(*call).is_some_and(|above| tree.module(above).is_none())
     };
     for call in tree.calls().filter(is_outermost) {
@@ -220,7 +220,7 @@ fn recomputed(analysis: &Attribution, side: Side) -> BTreeMap<String, u64> {
 }
 
 fn kind(
-    analysis: &Attribution,
+    diff: &TraceDiff,
     root: MergedId,
     surveys: &PerSide<Survey>,
     position: &Position,
@@ -229,7 +229,7 @@ fn kind(
     let both = || Side::BOTH.into_iter().map(|side| &surveys[side]);
     let ops: Vec<&String> = both().flat_map(|survey| &survey.ops).collect();
     let place = format!("{} {}", position.module, position.frame);
-    let names = names_around(analysis, root);
+    let names = names_around(diff, root);
     let is_around = |word: &str| names.iter().any(|name| name.contains(word));
     if both().any(|survey| survey.launches_graph) {
         return (ChangeKind::Graphs, String::new());
@@ -238,7 +238,7 @@ fn kind(
     if has_only(|survey| survey.marks.compiling) {
         return (ChangeKind::WarmUp, "compilation".to_owned());
     }
-    if is_in_optimizer(analysis, root) {
+    if is_in_optimizer(diff, root) {
         return (ChangeKind::Optimizer, String::new());
     }
     if has_only(|survey| survey.marks.recomputing && !survey.ops.is_empty()) {
@@ -261,7 +261,7 @@ fn kind(
     if reads && ops.iter().all(|op| is_read(op) || *op == "aten::detach") {
         return (ChangeKind::HostRead, place);
     }
-    let windows = analysis.diff().windows();
+    let windows = diff.windows();
     let is_other_window = |class: &String| {
         class.ends_with(CUT_MODULE) || windows.iter().any(|window| window.class == *class)
     };
@@ -269,8 +269,8 @@ fn kind(
         return (ChangeKind::Recording, LAYERS.to_owned());
     }
     let mut classes = both().flat_map(|survey| &survey.modules);
-    let (side, call) = either(analysis, root);
-    let tree = analysis.tree(side);
+    let (side, call) = either(diff, root);
+    let tree = diff.tree(side);
     let around = tree.parent(call).map_or("", |above| class_around(tree, above));
     if let Some(class) = classes.find(|class| modules.is_repeated(around, class)) {
         return (ChangeKind::Layers, class.clone());
@@ -286,7 +286,7 @@ fn kind(
             (ChangeKind::Python, format!("{GRADIENT_MODE} {place}"))
         }
         true if is_around("lr_scheduler.py") => (ChangeKind::Python, format!("{SCHEDULE} {place}")),
-        true if blocks(analysis, root) => (ChangeKind::Python, format!("{BLOCKING} {place}")),
+        true if blocks(diff, root) => (ChangeKind::Python, format!("{BLOCKING} {place}")),
         true => (ChangeKind::Python, place),
         false if ops.iter().all(|op| CASTS.contains(&op.as_str())) => {
             (ChangeKind::Ops, format!("{place}{CASTING}"))
@@ -294,16 +294,15 @@ fn kind(
         false if has_only(|survey| survey.marks.compiled) => {
             (ChangeKind::Ops, format!("{place} compiled"))
         }
-        false if repeats(analysis, root) => (ChangeKind::Ops, format!("{place} {REPEATED}")),
+        false if repeats(diff, root) => (ChangeKind::Ops, format!("{place} {REPEATED}")),
         false => (ChangeKind::Ops, place),
     }
 }
 
 /// Whether an unmatched op is a direct child of an op with the same name, or contains a matched op with the same name.
-fn repeats(analysis: &Attribution, root: MergedId) -> bool {
-    let diff = analysis.diff();
+fn repeats(diff: &TraceDiff, root: MergedId) -> bool {
     diff.merged().node(root).calls().all(|(side, call)| {
-        let tree = analysis.tree(side);
+        let tree = diff.tree(side);
         let is_same = |&below: &CallId| {
             diff.partner(side, below).is_some() && tree.name(below) == tree.name(call)
         };
@@ -319,21 +318,21 @@ pub(in crate::analysis::changes) fn is_read(op: &str) -> bool {
 }
 
 /// Whether an unmatched call, or a call below it, runs a blocking function.
-fn blocks(analysis: &Attribution, root: MergedId) -> bool {
+fn blocks(diff: &TraceDiff, root: MergedId) -> bool {
     const BLOCKS: [&str; 6] = ["sleep", "wait", "acquire", "poll", "recv", "read"];
-    analysis.diff().merged().node(root).calls().any(|(side, call)| {
-        analysis.tree(side).subtree(call).any(|call| {
-            let name = analysis.diff().plain_name(side, call);
+    diff.merged().node(root).calls().any(|(side, call)| {
+        diff.tree(side).subtree(call).any(|call| {
+            let name = diff.plain_name(side, call);
             let function = name.rsplit([' ', ':']).next().unwrap_or(name).trim_end_matches('>');
             BLOCKS.contains(&function)
         })
     })
 }
 
-fn names_around(analysis: &Attribution, node: MergedId) -> Vec<&str> {
-    let calls = analysis.diff().merged().node(node).calls();
+fn names_around(diff: &TraceDiff, node: MergedId) -> Vec<&str> {
+    let calls = diff.merged().node(node).calls();
     let names = calls.flat_map(|(side, call)| {
-        let tree = analysis.tree(side);
+        let tree = diff.tree(side);
         std::iter::once(call).chain(tree.ancestors(call)).map(|above| tree.name(above))
     });
     names.collect()

@@ -63,11 +63,10 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     }
     // If an op in compiled code is matched with an op outside of compiled code, compilation
     // explains why their arguments differ.
-    let analysis = drafts.analysis;
     let is_of_both = |node: &MergedId| {
-        let node = analysis.diff().merged().node(*node);
+        let node = drafts.diff.merged().node(*node);
         let mut is_compiled =
-            node.calls().map(|(side, call)| is_in_compiled_code(analysis.tree(side), call));
+            node.calls().map(|(side, call)| is_in_compiled_code(drafts.diff.tree(side), call));
         is_compiled.next() == is_compiled.next()
     };
     let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat, ChangeKind::Arguments];

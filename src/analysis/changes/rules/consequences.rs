@@ -6,12 +6,11 @@ use super::compiled::{into_regions, into_warm_up};
 use super::folding::{first, fold_where, functions, names};
 use super::parameters;
 use super::replaced;
-use crate::analysis::Attribution;
 use crate::analysis::changes::draft::{Draft, Drafts};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
 use crate::analysis::changes::survey::{Modules, OpsOfModules, is_optimizer_frame};
-use crate::diff::MergedId;
+use crate::diff::{MergedId, TraceDiff};
 use crate::program::{Phase, Platform, Vendor};
 use crate::side::{PerSide, Side};
 use crate::trace::Argument;
@@ -127,7 +126,7 @@ fn into_environment(drafts: &mut Drafts<'_>) {
     let notes = ["DIFFERENT_DEVICE", "DIFFERENT_VERSIONS"].map(|code| notes.get(code));
     let mut messages: Vec<String> =
         notes.into_iter().flatten().map(|note| note.message.clone()).collect();
-    let vendors = PerSide::from_fn(|side| Platform::of(drafts.analysis.tree(side).trace()).vendor);
+    let vendors = PerSide::from_fn(|side| Platform::of(drafts.diff.tree(side).trace()).vendor);
     let PerSide { baseline: one, candidate: two } = vendors;
     let is_known = |vendor: Vendor| matches!(vendor, Vendor::Nvidia | Vendor::Amd);
     if notes[0].is_none() && one != two && is_known(one) && is_known(two) {
@@ -200,13 +199,13 @@ fn into_precision(drafts: &mut Drafts<'_>) {
 }
 
 fn into_format(drafts: &mut Drafts<'_>) {
+    let diff = drafts.diff;
     let Some(format) = first(drafts, &[ChangeKind::MemoryFormat]) else { return };
     fold_where(drafts, format, &[ChangeKind::Ops], |draft| {
         names(draft).all(|name| COPIES.contains(&name))
     });
-    let analysis = drafts.analysis;
     fold_where(drafts, format, &[ChangeKind::Ops], |draft| {
-        draft.nodes.iter().all(|&node| converts_format(analysis, node))
+        draft.nodes.iter().all(|&node| converts_format(diff, node))
     });
 }
 
@@ -223,10 +222,10 @@ fn casts_into_ops(drafts: &mut Drafts<'_>) {
 }
 
 /// Whether the calls of a node run `Tensor.to` with a memory format as the last argument.
-fn converts_format(analysis: &Attribution, node: MergedId) -> bool {
+fn converts_format(diff: &TraceDiff, node: MergedId) -> bool {
     const PRESERVED: &str = "1";
-    analysis.diff().merged().node(node).calls().all(|(side, call)| {
-        let tree = analysis.tree(side);
+    diff.merged().node(node).calls().all(|(side, call)| {
+        let tree = diff.tree(side);
         let is_op = |call: &CallId| tree.kind(*call) == CallKind::Op;
         let Some(call) = tree.subtree(call).find(is_op) else { return false };
         let text = tree.arguments(call).map(|arguments| arguments.text(Argument::Concrete));
@@ -281,7 +280,7 @@ fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     fold_where(drafts, cause, &[ChangeKind::Layers], |draft| {
         classes.contains(&draft.position.module) && draft.position.module != draft.subject
     });
-    let ops = OpsOfModules::of(drafts.analysis);
+    let ops = OpsOfModules::of(drafts.diff, drafts.compared);
     let kinds = [ChangeKind::Ops, ChangeKind::Attention];
     fold_where(drafts, cause, &kinds, |draft| {
         let class = draft.position.module.as_str();
@@ -312,11 +311,8 @@ fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
 }
 
 /// The names of the ops that the optimizer calls on one side.
-pub(in crate::analysis::changes) fn optimizer_ops(
-    analysis: &Attribution,
-    side: Side,
-) -> BTreeSet<&str> {
-    let (tree, phases) = (analysis.tree(side), analysis.phases(side));
+pub(in crate::analysis::changes) fn optimizer_ops(diff: &TraceDiff, side: Side) -> BTreeSet<&str> {
+    let (tree, phases) = (diff.tree(side), diff.phases(side));
     let mut names = BTreeSet::new();
     let mut end = CallId(0);
     for call in tree.calls() {
@@ -344,7 +340,7 @@ fn optimizer_into_structure(drafts: &mut Drafts<'_>) {
             continue;
         };
         // An optimizer change is a consequence if the optimizer runs the same ops on more or fewer tensors.
-        let known = PerSide::from_fn(|side| optimizer_ops(drafts.analysis, side));
+        let known = PerSide::from_fn(|side| optimizer_ops(drafts.diff, side));
         let is_more_of_the_same = names(&drafts.all()[optimizer])
             .filter(|name| name.contains("::"))
             .all(|name| Side::BOTH.iter().all(|&side| known[side].contains(name)));

@@ -1,12 +1,12 @@
 //! Creates the changes for matched ops that run different kernels although their arguments are the same: changes of
 //! math mode, kernel selection, or pinned memory.
 
-use crate::analysis::Attribution;
 use crate::analysis::account::Row;
+use crate::analysis::categories::CategoryTable;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::either;
-use crate::diff::MergedId;
+use crate::diff::{MergedId, TraceDiff};
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,12 +17,12 @@ pub(in crate::analysis::changes) fn claim(
     drafts: &mut Drafts<'_>,
     rows: &[usize],
 ) -> Vec<(usize, usize)> {
-    let all = drafts.analysis.rows();
+    let all = drafts.ledger.rows();
     let mut of_rows = Vec::new();
     let mut with_other_arguments: BTreeMap<(usize, String), Vec<ByArguments>> = BTreeMap::new();
     for &at in rows {
         let row = &all[at];
-        let Some(node) = node_of(drafts.analysis, row) else { continue };
+        let Some(node) = node_of(drafts.diff, row) else { continue };
         let by_calls = drafts.of_calls(node).or_else(|| by_calls_below(drafts, row, node));
         let is_switch = |at: &usize| drafts.all()[*at].switched.is_some();
         let by_arguments = by_calls.is_none().then(|| by_arguments(drafts, node)).flatten();
@@ -31,7 +31,7 @@ pub(in crate::analysis::changes) fn claim(
             (Some(draft), _) => of_rows.push((at, draft)),
             (None, Some(draft)) => {
                 let has_other_mode = has_other_mode(drafts, draft, row);
-                let group = (draft, family(drafts.analysis, row));
+                let group = (draft, family(drafts.diff, drafts.categories, row));
                 let found = ByArguments { row: at, node, has_other_mode };
                 with_other_arguments.entry(group).or_default().push(found);
             }
@@ -69,22 +69,22 @@ struct ByArguments {
 fn has_other_mode(drafts: &Drafts<'_>, arguments: usize, row: &Row) -> bool {
     let kind = drafts.all()[arguments].kind;
     matches!(kind, ChangeKind::Shapes | ChangeKind::MemoryFormat)
-        && other_mode(&kernel_names(drafts.analysis, row)).is_some()
+        && other_mode(&kernel_names(drafts.diff, row)).is_some()
 }
 
-fn kernel_names<'a>(analysis: &'a Attribution, row: &Row) -> PerSide<BTreeSet<&'a str>> {
-    PerSide::from_fn(|side| analysis.event_names(row, side).into_iter().collect())
+fn kernel_names<'a>(diff: &'a TraceDiff, row: &Row) -> PerSide<BTreeSet<&'a str>> {
+    PerSide::from_fn(|side| row.event_names(diff, side).into_iter().collect())
 }
 
-pub(in crate::analysis::changes) fn node_of(analysis: &Attribution, row: &Row) -> Option<MergedId> {
-    let merged = analysis.diff().merged();
+pub(in crate::analysis::changes) fn node_of(diff: &TraceDiff, row: &Row) -> Option<MergedId> {
+    let merged = diff.merged();
     Side::BOTH.into_iter().find_map(|side| Some(merged.of(side, row.calls[side]?)))
 }
 
 /// Finds an unmatched call below the row's op that launches one of the row's kernels, and returns the change that
 /// contains this call.
 fn by_calls_below(drafts: &Drafts<'_>, row: &Row, node: MergedId) -> Option<usize> {
-    let merged = drafts.analysis.diff().merged();
+    let merged = drafts.diff.merged();
     let events = Side::BOTH
         .into_iter()
         .flat_map(|side| row.events[side].iter().map(move |&event| (side, event)));
@@ -107,24 +107,25 @@ pub(in crate::analysis::changes) fn by_arguments(
     drafts: &Drafts<'_>,
     node: MergedId,
 ) -> Option<usize> {
-    let merged = drafts.analysis.diff().merged();
+    let diff = drafts.diff;
+    let merged = diff.merged();
     let mut at = Some(node);
     while let Some(here) = at {
         if let Some(draft) = drafts.of_site(here) {
             return Some(draft);
         }
         at = merged.parent(here).filter(|&above| {
-            let (side, call) = either(drafts.analysis, above);
-            drafts.analysis.tree(side).kind(call) == CallKind::Op
+            let (side, call) = either(diff, above);
+            diff.tree(side).kind(call) == CallKind::Op
         });
     }
     None
 }
 
 fn claim_row(drafts: &mut Drafts<'_>, row: &Row, node: MergedId) -> usize {
-    let analysis = drafts.analysis;
-    let names = kernel_names(analysis, row);
-    let family = family(analysis, row);
+    let diff = drafts.diff;
+    let names = kernel_names(diff, row);
+    let family = family(diff, drafts.categories, row);
     let (kind, subject, pair) = match (other_copy(&names), other_mode(&names)) {
         (Some(pair), _) => (ChangeKind::InputPipeline, "copies".to_owned(), Some(pair)),
         (None, Some((one, two))) => {
@@ -146,15 +147,16 @@ fn claim_row(drafts: &mut Drafts<'_>, row: &Row, node: MergedId) -> usize {
 }
 
 /// The family of a row's op: `Convolutions`, `Matrix products`, `Attention`, or the name of the op.
-fn family(analysis: &Attribution, row: &Row) -> String {
+fn family(diff: &TraceDiff, categories: &CategoryTable, row: &Row) -> String {
     let event = Side::BOTH.into_iter().find_map(|side| Some((side, *row.events[side].first()?)));
-    let category = event.map_or("", |(side, event)| analysis.category_name(side, event));
+    let category = event
+        .map_or("", |(side, event)| categories.rules().name(categories.of(diff, side, event).id));
     match category {
-        _ if analysis.row_name(row).contains("convolution") => "Convolutions".to_owned(),
+        _ if row.name(diff).contains("convolution") => "Convolutions".to_owned(),
         "convolution" => "Convolutions".to_owned(),
         "gemm" => "Matrix products".to_owned(),
-        "attention" if analysis.row_name(row).contains("attention") => "Attention".to_owned(),
-        _ => analysis.row_name(row),
+        "attention" if row.name(diff).contains("attention") => "Attention".to_owned(),
+        _ => row.name(diff),
     }
 }
 

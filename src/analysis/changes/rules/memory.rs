@@ -2,12 +2,11 @@
 //! Changes that result from this growth are folded into the leak.
 
 use super::peaks;
-use crate::analysis::Attribution;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::{Position, either};
 use crate::analysis::memory::{Leak, MemoryPlace, bytes, leaks_of, shows_leaks};
-use crate::diff::MergedId;
+use crate::diff::{MergedId, TraceDiff};
 use crate::side::{PerSide, Side};
 use std::collections::BTreeMap;
 
@@ -35,10 +34,10 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
 /// Reports leaks on all devices for which both recordings allow leaks to be detected. Returns the change, and the side
 /// on which memory grows faster.
 fn leaks(drafts: &mut Drafts<'_>) -> Option<(usize, Side)> {
-    let analysis = drafts.analysis;
+    let diff = drafts.diff;
     let mut found: BTreeMap<MemoryPlace, PerSide<Option<Leak>>> = BTreeMap::new();
     for side in Side::BOTH {
-        for leak in leaks_of(analysis, side) {
+        for leak in leaks_of(diff, side) {
             let of_place = found.entry(leak.place).or_default();
             of_place[side] = Some(leak);
         }
@@ -47,7 +46,7 @@ fn leaks(drafts: &mut Drafts<'_>) -> Option<(usize, Side)> {
     let mut nodes = Vec::new();
     let mut side = Side::Candidate;
     for (place, leaks) in found {
-        let Some((sentence, grown)) = growth(analysis, place, &leaks) else { continue };
+        let Some((sentence, grown)) = growth(diff, place, &leaks) else { continue };
         let Some(leak) = leaks[grown].as_ref() else { continue };
         side = if sentences.is_empty() { grown } else { side };
         sentences.push(sentence);
@@ -56,18 +55,18 @@ fn leaks(drafts: &mut Drafts<'_>) -> Option<(usize, Side)> {
     let &first = nodes.first()?;
     let at = drafts.draft(ChangeKind::Leak, &sentences.join("; "));
     drafts.at(at).nodes = nodes;
-    drafts.at(at).position = Position::above(analysis, first);
+    drafts.at(at).position = Position::above(diff, first);
     Some((at, side))
 }
 
 /// Describes how the memory growth on a device differs between the sides. Also returns the side on which memory grows
 /// faster.
 fn growth(
-    analysis: &Attribution,
+    diff: &TraceDiff,
     place: MemoryPlace,
     leaks: &PerSide<Option<Leak>>,
 ) -> Option<(String, Side)> {
-    if !Side::BOTH.iter().all(|&side| shows_leaks(analysis, side, place)) {
+    if !Side::BOTH.iter().all(|&side| shows_leaks(diff, side, place)) {
         return None;
     }
     let rate = leaks.as_ref().map(|leak| leak.as_ref().map_or(0, |leak| leak.per_step));
@@ -86,8 +85,8 @@ fn growth(
         }
     };
     let call = |&(node, kept): &(MergedId, i64)| {
-        let (side, call) = either(analysis, node);
-        format!("{} in {}", bytes(kept), analysis.tree(side).name(call))
+        let (side, call) = either(diff, node);
+        format!("{} in {}", bytes(kept), diff.tree(side).name(call))
     };
     let calls: Vec<String> = leak.calls.iter().take(NAMED).map(call).collect();
     let more = if leak.calls.len() > NAMED { ", …" } else { "" };

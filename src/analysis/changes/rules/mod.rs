@@ -24,10 +24,10 @@ use crate::diff::MergedId;
 /// Assigns the facts about calls and arguments to changes. Outer calls are assigned before inner calls, and the forward
 /// pass before the backward pass, because a change must exist before its consequences can be assigned to it.
 pub(super) fn claim_calls(drafts: &mut Drafts<'_>, facts: &Facts, modules: &Modules<'_>) {
-    let values = arguments::Values::of(drafts.analysis, &facts.arguments);
-    let mut surveyor = Surveyor::new(drafts.analysis);
+    let values = arguments::Values::of(drafts.diff, drafts.wall, &facts.arguments);
+    let mut surveyor = Surveyor::new(drafts.diff);
     let mut all: Vec<(bool, MergedId, Option<usize>)> = Vec::new();
-    let is_backward = |node| autograd_node(drafts.analysis, node).is_some();
+    let is_backward = |node| autograd_node(drafts.diff, node).is_some();
     all.extend(facts.calls.iter().map(|&root| (is_backward(root), root, None)));
     let arguments = facts.arguments.iter().enumerate();
     all.extend(arguments.map(|(at, (node, _))| (is_backward(*node), *node, Some(at))));

@@ -4,12 +4,14 @@
 //! Memory is counted in blocks, whose sizes depend on the device, so the byte counts are compared only if both devices
 //! are of the same kind.
 
-use crate::analysis::Attribution;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::{Position, either};
-use crate::analysis::memory::{DeviceUsage, LiveSet, MemoryPlace, bytes};
-use crate::diff::MergedId;
+use crate::analysis::memory::{
+    DeviceUsage, LiveSet, MemoryPlace, bytes, live_sets, memory_timeline,
+};
+use crate::analysis::steps::StepPairs;
+use crate::diff::{MergedId, TraceDiff};
 use crate::order::Order as _;
 use crate::program::counted;
 use crate::side::{PerSide, Side};
@@ -38,12 +40,13 @@ fn differs(amounts: PerSide<i64>, least: u64) -> bool {
 /// Reports differences in peak memory, temporary blocks and reserved memory for each device. If the side with the leak
 /// has the higher peak, the difference between the peaks is treated as a consequence of the leak.
 pub(super) fn claim(drafts: &mut Drafts<'_>, leak: Option<(usize, Side)>) {
-    let analysis = drafts.analysis;
     let places: Vec<MemoryPlace> =
-        analysis.memory(Side::Baseline).devices().map(|(place, _)| place).collect();
+        drafts.diff.memory(Side::Baseline).devices().map(|(place, _)| place).collect();
     for place in places {
-        let Some(usages) = comparable(analysis, place) else { continue };
-        let peaks = PerSide::from_fn(|side| compared_peak(analysis, side, place, usages[side]));
+        let Some(usages) = comparable(drafts.diff, place) else { continue };
+        let peaks = PerSide::from_fn(|side| {
+            compared_peak(drafts.diff, drafts.compared, side, place, usages[side])
+        });
         if differs(peaks, LEAST) {
             let (at, larger) = peak(drafts, place, usages, peaks);
             if let Some((leak, _)) = leak.filter(|(_, side)| *side == larger) {
@@ -57,8 +60,8 @@ pub(super) fn claim(drafts: &mut Drafts<'_>, leak: Option<(usize, Side)>) {
 }
 
 /// Memory usage of a device on both sides; `None` if the byte counts are not comparable.
-fn comparable(analysis: &Attribution, place: MemoryPlace) -> Option<PerSide<&DeviceUsage>> {
-    let usage = |side| analysis.memory(side).device(place);
+fn comparable(diff: &TraceDiff, place: MemoryPlace) -> Option<PerSide<&DeviceUsage>> {
+    let usage = |side| diff.memory(side).device(place);
     let usages = PerSide::new(usage(Side::Baseline)?, usage(Side::Candidate)?);
     let PerSide { baseline: one, candidate: two } = usages;
     let is_followed = one.has_addresses() && two.has_addresses();
@@ -68,12 +71,13 @@ fn comparable(analysis: &Attribution, place: MemoryPlace) -> Option<PerSide<&Dev
 
 /// The peak memory in the matched steps or, if no steps are matched, in the whole recording.
 fn compared_peak(
-    analysis: &Attribution,
+    diff: &TraceDiff,
+    compared: &StepPairs,
     side: Side,
     place: MemoryPlace,
     usage: &DeviceUsage,
 ) -> i64 {
-    let rows = analysis.memory_timeline().into_iter().filter(|row| row.place == place);
+    let rows = memory_timeline(diff, compared).into_iter().filter(|row| row.place == place);
     let is_matched = |step: &PerSide<_>| {
         let PerSide { baseline, candidate } = step;
         Option::is_some(baseline) && Option::is_some(candidate)
@@ -89,7 +93,7 @@ fn peak(
     usages: PerSide<&DeviceUsage>,
     peaks: PerSide<i64>,
 ) -> (usize, Side) {
-    let analysis = drafts.analysis;
+    let diff = drafts.diff;
     let larger = if peaks.candidate > peaks.baseline { Side::Candidate } else { Side::Baseline };
     let mut sentence = format!(
         "Peak memory on {place} is {} instead of {}",
@@ -102,7 +106,7 @@ fn peak(
     // The live set contains the blocks that are live at the peak of the whole recording, so it explains the compared
     // peak only if the two peaks are equal.
     let is_whole = usages[larger].peak() == peaks[larger];
-    let mut sets = analysis.live_sets().into_iter();
+    let mut sets = live_sets(diff).into_iter();
     let set = sets.find(|set| is_whole && set.place == place && set.peak_of == larger);
     let (parts, nodes) = set.map_or_else(Default::default, |set| grown(&set, larger));
     if !parts.is_empty() {
@@ -110,7 +114,7 @@ fn peak(
     }
     let at = drafts.draft(ChangeKind::Memory, &sentence);
     if let Some(&first) = nodes.first() {
-        drafts.at(at).position = Position::above(analysis, first);
+        drafts.at(at).position = Position::above(diff, first);
     }
     drafts.at(at).nodes = nodes;
     (at, larger)
@@ -177,21 +181,22 @@ struct Workspace {
 /// Reports matched ops that allocate temporary blocks of different sizes, or allocate them on only one side. Ops whose
 /// arguments or kernels also differ are skipped.
 fn workspaces(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&DeviceUsage>) {
-    let analysis = drafts.analysis;
-    let steps = PerSide::from_fn(|side| analysis.wall().totals(side).steps.max(1));
-    let merged = analysis.diff().merged();
+    let steps = PerSide::from_fn(|side| drafts.wall.totals(side).steps.max(1));
+    let merged = drafts.diff.merged();
     let mut of_nodes: FxHashMap<MergedId, PerSide<(i64, u64)>> = FxHashMap::default();
     let mut allocated = PerSide::new(0i64, 0i64);
     for side in Side::BOTH {
         for block in usages[side].blocks() {
-            let Some(call) = block.call.filter(|&call| analysis.is_compared(side, call)) else {
+            let Some(call) =
+                block.call.filter(|&call| drafts.compared.is_compared(drafts.diff, side, call))
+            else {
                 continue;
             };
             allocated[side] = allocated[side].saturating_add(block.bytes);
             // Blocks of an op without a counterpart are skipped: they belong to the change that added or removed the
             // op.
-            let op = analysis.op_of(side, call).filter(|_| block.is_temporary);
-            let op = op.filter(|&op| analysis.diff().relation(side, op).is_common());
+            let op = drafts.diff.op_of(side, call).filter(|_| block.is_temporary);
+            let op = op.filter(|&op| drafts.diff.relation(side, op).is_common());
             if let Some(node) = op.map(|op| merged.of(side, op)) {
                 let of_side = &mut of_nodes.entry(node).or_default()[side];
                 *of_side = (of_side.0.saturating_add(block.bytes), of_side.1 + 1);
@@ -209,8 +214,8 @@ fn workspaces(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&Devi
         if !is_matched || is_consequence || sides.baseline == sides.candidate {
             continue;
         }
-        let (side, call) = either(analysis, node);
-        let known = by_name.entry(analysis.tree(side).name(call).to_owned()).or_default();
+        let (side, call) = either(drafts.diff, node);
+        let known = by_name.entry(drafts.diff.tree(side).name(call).to_owned()).or_default();
         for side in Side::BOTH {
             known.bytes[side] = known.bytes[side].saturating_add(sides[side].0);
             known.count[side] += sides[side].1;
@@ -238,7 +243,7 @@ fn workspaces(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&Devi
             words(Side::Baseline)
         );
         let at = drafts.draft(ChangeKind::Workspace, &sentence);
-        drafts.at(at).position = Position::above(analysis, workspace.nodes[0]);
+        drafts.at(at).position = Position::above(drafts.diff, workspace.nodes[0]);
         drafts.at(at).nodes = workspace.nodes;
     }
 }

@@ -11,9 +11,8 @@ const PARTS: [(&str, &str); 2] =
     [("NO_PYTHON_STACKS", "Python stacks"), ("NO_SHAPES", "input shapes")];
 
 pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
-    let analysis = drafts.analysis;
     let has_ops = Side::BOTH.into_iter().all(|side| {
-        let tree = analysis.tree(side);
+        let tree = drafts.diff.tree(side);
         tree.calls().any(|call| tree.kind(call) == CallKind::Op)
     });
     let notes = &drafts.comparability.sides;

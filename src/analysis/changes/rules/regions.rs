@@ -1,38 +1,37 @@
 //! Reports compiled regions and graph launches, together with the calls that they replaced.
 
 use super::compiled::DIVIDED;
-use crate::analysis::Attribution;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
 use crate::analysis::changes::survey::is_compiling;
-use crate::diff::RegionKind;
+use crate::analysis::steps::StepPairs;
+use crate::diff::{RegionKind, TraceDiff};
 use crate::side::{PerSide, Side};
 use crate::trace::ByName;
 use crate::tree::{CallId, CallKind};
 
 pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
-    let analysis = drafts.analysis;
-    let diff = analysis.diff();
+    let diff = drafts.diff;
     for region in diff.regions() {
         let is_compiled = region.kind == RegionKind::Compiled;
-        if !is_compiled || !analysis.is_compared(region.side, region.call) {
+        if !is_compiled || !drafts.compared.is_compared(diff, region.side, region.call) {
             continue;
         }
-        let tree = analysis.tree(region.side);
+        let tree = diff.tree(region.side);
         let is_graph = tree.subtree(region.call).any(|call| tree.is_graph_launch(call));
         let kind = if is_graph { ChangeKind::Graphs } else { ChangeKind::Compilation };
         let at = drafts.draft(kind, region.side.label());
         let node = diff.region_node(region);
         if drafts.at(at).nodes.is_empty() {
-            drafts.at(at).position = Position::above(analysis, node);
+            drafts.at(at).position = Position::above(diff, node);
         }
         drafts.add_root(at, node);
         let other = region.side.other();
         let draft = drafts.at(at);
         draft.name(region.side, "region");
         let launches = |side: Side, call| {
-            let tree = analysis.tree(side);
+            let tree = diff.tree(side);
             tree.gpu_events(call)
         };
         for &call in &region.replaced {
@@ -52,9 +51,9 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
 /// Reports that the two sides split compiled code into different numbers of functions. If only one side compiles code
 /// in the compared steps, also records this in the compilation change.
 fn divided(drafts: &mut Drafts<'_>) {
-    let code = PerSide::from_fn(|side| Compiled::of(drafts.analysis, side));
+    let code = PerSide::from_fn(|side| Compiled::of(drafts.diff, drafts.compared, side));
     let count = code.as_ref().map(|code| code.functions);
-    let steps = PerSide::from_fn(|side| drafts.analysis.wall().totals(side).steps.max(1));
+    let steps = PerSide::from_fn(|side| drafts.wall.totals(side).steps.max(1));
     let is_on_both = count.baseline > 0 && count.candidate > 0;
     if is_on_both && count.baseline * steps.candidate != count.candidate * steps.baseline {
         let at = drafts.draft(ChangeKind::Compilation, DIVIDED);
@@ -93,8 +92,8 @@ struct Compiled {
 }
 
 impl Compiled {
-    fn of(analysis: &Attribution, side: Side) -> Compiled {
-        let tree = analysis.tree(side);
+    fn of(diff: &TraceDiff, compared: &StepPairs, side: Side) -> Compiled {
+        let tree = diff.tree(side);
         let trace = tree.trace();
         let mut known: ByName<Option<usize>> = ByName::new(trace);
         let mut counts = [0, 0, 0];
@@ -107,7 +106,7 @@ impl Compiled {
                 name if is_compiling(name) => Some(2),
                 _ => None,
             });
-            if let Some(kind) = kind.filter(|_| analysis.is_compared(side, call)) {
+            if let Some(kind) = kind.filter(|_| compared.is_compared(diff, side, call)) {
                 counts[kind] += 1;
             }
         }

@@ -1,10 +1,11 @@
 //! Reports differences in driver allocations, loading of GPU code, waits for the GPU, and the number of streams.
 
-use crate::analysis::Attribution;
 use crate::analysis::account::Row;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
+use crate::analysis::steps::StepPairs;
+use crate::diff::TraceDiff;
 use crate::program::{Measure, is_synchronisation};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
@@ -29,11 +30,13 @@ const LOADS: [&str; 7] = [
 /// Reports differences in driver allocations, loaded GPU code, waits for the GPU, and streams. `of_rows` contains the
 /// attribution rows whose kernels differ between the sides, with their changes.
 pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
-    if drafts.analysis.measure() == Measure::GpuTime {
-        let allocations = named(drafts.analysis, &ALLOCATIONS);
+    let compared = drafts.compared;
+    let diff = drafts.diff;
+    if drafts.ledger.measure() == Measure::GpuTime {
+        let allocations = named(diff, compared, &ALLOCATIONS);
         only_on_one_side(drafts, ChangeKind::Allocator, &allocations);
         more_allocations(drafts, &allocations);
-        let loads = named(drafts.analysis, &LOADS);
+        let loads = named(diff, compared, &LOADS);
         only_on_one_side(drafts, ChangeKind::WarmUp, &loads);
         synchronizations(drafts);
         streams(drafts, of_rows);
@@ -41,13 +44,13 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>, of_rows: &[(u
 }
 
 /// The runtime calls in compared steps whose names are in `names`.
-fn named(analysis: &Attribution, names: &[&str]) -> PerSide<Vec<CallId>> {
+fn named(diff: &TraceDiff, compared: &StepPairs, names: &[&str]) -> PerSide<Vec<CallId>> {
     PerSide::from_fn(|side| {
-        let tree = analysis.tree(side);
+        let tree = diff.tree(side);
         let is_counted = |call: &CallId| {
             tree.kind(*call) == CallKind::Runtime
                 && names.contains(&tree.name(*call))
-                && analysis.is_compared(side, *call)
+                && compared.is_compared(diff, side, *call)
         };
         tree.calls().filter(is_counted).collect()
     })
@@ -56,14 +59,13 @@ fn named(analysis: &Attribution, names: &[&str]) -> PerSide<Vec<CallId>> {
 /// Reports that one side calls the driver more often to allocate or free memory, if every step on this side makes more
 /// of these calls than any step on the other side.
 fn more_allocations(drafts: &mut Drafts<'_>, calls: &PerSide<Vec<CallId>>) {
-    let analysis = drafts.analysis;
     // For each side, the smallest and the largest number of calls in a step.
     let range = |side: Side| {
         let mut counts: BTreeMap<_, u64> = BTreeMap::new();
         for &call in &calls[side] {
-            *counts.entry(analysis.steps(side).step(call)?).or_default() += 1;
+            *counts.entry(drafts.diff.steps(side).step(call)?).or_default() += 1;
         }
-        let steps = analysis.wall().totals(side).steps;
+        let steps = drafts.wall.totals(side).steps;
         let most = counts.values().copied().max()?;
         let least = counts.values().copied().min().filter(|_| counts.len() as u64 == steps);
         (steps >= FEWEST_STEPS).then_some((least.unwrap_or(0), most))
@@ -86,8 +88,8 @@ fn more_allocations(drafts: &mut Drafts<'_>, calls: &PerSide<Vec<CallId>>) {
     let at = drafts.draft(ChangeKind::Allocator, &sentence);
     for side in Side::BOTH {
         for &call in &calls[side] {
-            if analysis.diff().partner(side, call).is_none() {
-                drafts.add_root(at, analysis.diff().merged().of(side, call));
+            if drafts.diff.partner(side, call).is_none() {
+                drafts.add_root(at, drafts.diff.merged().of(side, call));
             }
         }
     }
@@ -96,19 +98,19 @@ fn more_allocations(drafts: &mut Drafts<'_>, calls: &PerSide<Vec<CallId>>) {
 /// Reports runtime calls that only one side makes. Driver allocations are reported only if they occur in every step,
 /// because a single one may occur by chance.
 fn only_on_one_side(drafts: &mut Drafts<'_>, kind: ChangeKind, calls: &PerSide<Vec<CallId>>) {
-    let analysis = drafts.analysis;
+    let diff = drafts.diff;
     for side in Side::BOTH {
         let steps: BTreeSet<_> =
-            calls[side].iter().map(|&call| analysis.steps(side).step(call)).collect();
-        let in_each = steps.len() as u64 >= analysis.wall().totals(side).steps.max(1);
+            calls[side].iter().map(|&call| diff.steps(side).step(call)).collect();
+        let in_each = steps.len() as u64 >= drafts.wall.totals(side).steps.max(1);
         let counts = in_each || kind != ChangeKind::Allocator;
         if calls[side].is_empty() || !calls[side.other()].is_empty() || !counts {
             continue;
         }
         let at = drafts.draft(kind, "");
         for &call in &calls[side] {
-            drafts.add_root(at, analysis.diff().merged().of(side, call));
-            drafts.at(at).name(side, analysis.tree(side).name(call));
+            drafts.add_root(at, diff.merged().of(side, call));
+            drafts.at(at).name(side, diff.tree(side).name(call));
         }
     }
 }
@@ -116,37 +118,36 @@ fn only_on_one_side(drafts: &mut Drafts<'_>, kind: ChangeKind, calls: &PerSide<V
 /// Reports unmatched calls that wait for the GPU, except calls below an op that is itself unmatched or changed. A wait
 /// is reported only if it occurs in every step, because a single wait may occur by chance.
 fn synchronizations(drafts: &mut Drafts<'_>) {
-    let analysis = drafts.analysis;
-    let merged = analysis.diff().merged();
+    let diff = drafts.diff;
+    let merged = diff.merged();
     let mut found: BTreeMap<(Side, Position), Vec<CallId>> = BTreeMap::new();
     for side in Side::BOTH {
-        let tree = analysis.tree(side);
+        let tree = diff.tree(side);
         let is_alone = |call: &CallId| {
             tree.kind(*call) == CallKind::Runtime
                 && !tree.is_gpu_path(*call)
-                && analysis.diff().partner(side, *call).is_none()
+                && diff.partner(side, *call).is_none()
                 && is_synchronisation(tree.name(*call))
-                && analysis.is_compared(side, *call)
+                && drafts.compared.is_compared(diff, side, *call)
         };
         for call in tree.calls().filter(is_alone) {
             let node = merged.of(side, call);
             let is_consequence = drafts.of_calls(node).is_some() || drafts.covering(node).is_some();
-            if !is_consequence && analysis.diff().compiled_region_of(side, call).is_none() {
-                let position = Position::above(analysis, node);
+            if !is_consequence && diff.compiled_region_of(side, call).is_none() {
+                let position = Position::above(diff, node);
                 found.entry((side, position)).or_default().push(call);
             }
         }
     }
     for ((side, position), calls) in found {
-        let steps: BTreeSet<_> =
-            calls.iter().map(|&call| analysis.steps(side).step(call)).collect();
-        if (steps.len() as u64) < analysis.wall().totals(side).steps.max(1) {
+        let steps: BTreeSet<_> = calls.iter().map(|&call| diff.steps(side).step(call)).collect();
+        if (steps.len() as u64) < drafts.wall.totals(side).steps.max(1) {
             continue;
         }
         let at = drafts.draft(ChangeKind::Synchronization, &position.words());
         for call in calls {
             drafts.add_root(at, merged.of(side, call));
-            drafts.at(at).name(side, analysis.tree(side).name(call));
+            drafts.at(at).name(side, diff.tree(side).name(call));
         }
         drafts.at(at).position = position;
     }
@@ -155,15 +156,14 @@ fn synchronizations(drafts: &mut Drafts<'_>) {
 /// Reports that the two sides use different numbers of streams. Attribution rows whose kernels differ between the sides
 /// are ignored, because a library may run its kernels on different streams.
 fn streams(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
-    let analysis = drafts.analysis;
     let is_same = |at: &usize| of_rows.binary_search_by_key(at, |of_row| of_row.0).is_err();
     let counts = PerSide::from_fn(|side| {
-        let tree = analysis.tree(side);
+        let tree = drafts.diff.tree(side);
         let of = |row: &Row| -> Vec<_> {
             let events = row.events[side].iter().filter_map(|&call| tree.event(call));
             events.filter_map(|event| tree.trace().stream(event)).collect()
         };
-        let rows = analysis.rows().iter().enumerate().filter(|(at, _)| is_same(at));
+        let rows = drafts.ledger.rows().iter().enumerate().filter(|(at, _)| is_same(at));
         rows.flat_map(|(_, row)| of(row)).collect::<BTreeSet<_>>().len()
     });
     if counts.baseline != counts.candidate && counts.baseline.min(counts.candidate) > 0 {

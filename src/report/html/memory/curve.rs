@@ -72,7 +72,7 @@ fn reserved(event: &MemoryEvent) -> Option<i64> {
 /// Start of the first step or event, and end of the last step or event.
 fn extent(analysis: &Analysis, side: Side, usage: &DeviceUsage) -> (Nanos, Nanos) {
     let events = usage.events();
-    let steps = analysis.steps(side).spans();
+    let steps = analysis.diff().steps(side).spans();
     let starts = [events.first().map(|event| event.time), steps.first().map(|step| step.start)];
     let ends = [events.last().map(|event| event.time), steps.last().map(|step| step.end)];
     let start = starts.into_iter().flatten().min().unwrap_or_default();

@@ -5,7 +5,9 @@ mod curve;
 
 use crate::analysis::Analysis;
 use crate::analysis::changes::ChangeKind;
-use crate::analysis::memory::{DeviceUsage, LiveRow, LiveSet, MemoryPlace, MemorySource, bytes};
+use crate::analysis::memory::{
+    DeviceUsage, LiveRow, LiveSet, MemoryPlace, MemorySource, bytes, live_sets,
+};
 use crate::order::Order as _;
 use crate::report::text::tensors;
 use crate::side::{PerSide, Side};
@@ -55,12 +57,12 @@ pub(super) struct Live {
 pub(super) fn section(analysis: &Analysis) -> Option<MemorySection> {
     let places: BTreeSet<MemoryPlace> = Side::BOTH
         .into_iter()
-        .flat_map(|side| analysis.memory(side).devices().map(|(place, _)| place))
+        .flat_map(|side| analysis.diff().memory(side).devices().map(|(place, _)| place))
         .collect();
     if places.is_empty() {
         return None;
     }
-    let sets = analysis.live_sets();
+    let sets = live_sets(analysis.diff());
     let device = |place| {
         let sets = sets.iter().filter(|set| set.place == place);
         device(analysis, place, sets.map(|set| live(analysis, set)).collect())
@@ -83,7 +85,7 @@ fn changes(analysis: &Analysis) -> Vec<String> {
 }
 
 fn device(analysis: &Analysis, place: MemoryPlace, live: Vec<Live>) -> Device {
-    let usages = PerSide::from_fn(|side| analysis.memory(side).device(place));
+    let usages = PerSide::from_fn(|side| analysis.diff().memory(side).device(place));
     let of = |figure: &dyn Fn(&DeviceUsage) -> Option<i64>| {
         PerSide::from_fn(|side| usages[side].and_then(figure))
     };
@@ -147,7 +149,7 @@ fn device(analysis: &Analysis, place: MemoryPlace, live: Vec<Live>) -> Device {
 }
 
 fn live(analysis: &Analysis, set: &LiveSet) -> Live {
-    let [here, there] = [set.peak_of, set.peak_of.other()].map(|side| analysis.side_name(side));
+    let [here, there] = [set.peak_of, set.peak_of.other()].map(|side| &analysis.names()[side]);
     let remark = match set.call.as_str() {
         "" => format!(
             "{here} reaches its peak outside of matched calls, so {there} is shown at its own peak."

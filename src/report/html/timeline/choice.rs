@@ -1,9 +1,9 @@
 //! Chooses the calls of a step that fit on a page: half are the longest calls overall, and half are the longest of the
 //! remaining calls near the causes. The two calls of a matched node are kept or dropped together.
 
-use super::Slice;
 use super::places::CausePlace;
 use super::shown::Shown;
+use super::slice::Slice;
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};

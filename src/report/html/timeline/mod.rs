@@ -16,19 +16,18 @@ mod kept;
 mod lanes;
 mod places;
 mod shown;
+mod slice;
 
 use super::page_tree::{kind_letter, relation_letter};
 use super::texts::{PageText, Texts};
 use crate::analysis::Analysis;
-use crate::diff::MergedId;
-use crate::program::Measure;
 use crate::side::{PerSide, Side};
-use crate::trace::{EventId, Nanos};
-use crate::tree::{CallId, CallTree};
+use crate::tree::CallTree;
 use lanes::Lane;
 use places::CausePlace;
 use serde::Serialize;
 use shown::Shown;
+use slice::Slice;
 
 /// The letter for a GPU event that runs in the step but was launched outside of it. This letter
 /// replaces the letter for the relation.
@@ -77,27 +76,6 @@ struct Slices {
     relation: String,
 }
 
-/// A call that the timeline draws.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Slice {
-    side: Side,
-    call: CallId,
-    event: EventId,
-    node: MergedId,
-    /// Start time, relative to the start of the step.
-    start: Nanos,
-    time: Nanos,
-    is_gpu: bool,
-    /// Whether the step made the host call or launched the GPU event.
-    is_inside: bool,
-}
-
-impl Slice {
-    fn end(&self) -> Nanos {
-        self.start + self.time
-    }
-}
-
 /// Builds the timeline; `None` if there is no step to show.
 pub(super) fn of(analysis: &Analysis, texts: &mut Texts) -> Option<Timeline> {
     let shown = Shown::choose(analysis);
@@ -144,14 +122,6 @@ impl Slices {
         self.node.push(slice.node.index());
         self.kind.push(kind_letter(analysis, node));
         self.relation.push(if slice.is_inside { relation_letter(analysis, node) } else { OUTSIDE });
-    }
-}
-
-/// Whether host time is compared because the traces have no GPU events.
-fn is_host(analysis: &Analysis) -> bool {
-    match analysis.measure() {
-        Measure::GpuTime => false,
-        Measure::HostSelfTime => true,
     }
 }
 

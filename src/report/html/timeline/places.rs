@@ -83,7 +83,7 @@ fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> V
             differences[owner.index()] += row.difference().0;
         }
     }
-    if kind.is_none() || super::is_host(analysis) {
+    if kind.is_none() || super::slice::is_host(analysis) {
         for (side, sign) in [(Side::Baseline, -1), (Side::Candidate, 1)] {
             for (id, time) in own_times(analysis, side) {
                 differences[id.index()] += sign * time.0;

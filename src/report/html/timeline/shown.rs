@@ -4,7 +4,7 @@
 //! leading causes with a call in the step are added up, and the step with the largest sum is chosen. Ties are broken in
 //! favor of the step whose own time difference is closest to the median.
 
-use super::Slice;
+use super::slice::Slice;
 use crate::analysis::Analysis;
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
@@ -27,11 +27,11 @@ impl Shown {
             let (start, end) = (windows.map(|w| w.start), windows.map(|w| w.end));
             return Shown { step: None, start, host_end: end, end };
         };
-        let span = |side| *analysis.steps(side).span(step[side]);
+        let span = |side| *analysis.diff().steps(side).span(step[side]);
         let start = PerSide::from_fn(|side| span(side).start);
         let host_end = PerSide::from_fn(|side| span(side).end);
         let end = PerSide::from_fn(|side| {
-            let (tree, steps) = (analysis.tree(side), analysis.steps(side));
+            let (tree, steps) = (analysis.tree(side), analysis.diff().steps(side));
             let gpu = tree.calls().filter(|&call| tree.kind(call) == CallKind::Gpu);
             let launched = gpu.filter(|&call| steps.step(call) == Some(step[side]));
             let ends = launched.filter_map(|call| tree.event(call));
@@ -42,13 +42,14 @@ impl Shown {
 
     /// The step's number in reports.
     pub(super) fn told(&self, analysis: &Analysis) -> Option<u32> {
-        self.step.map(|step| analysis.displayed_step(step.baseline))
+        self.step.map(|step| analysis.options().displayed_step(step.baseline))
     }
 
     /// The name of the step on a side; empty if the step has no name.
     pub(super) fn name(&self, analysis: &Analysis, side: Side) -> String {
-        let name =
-            |step: PerSide<StepId>| analysis.steps(side).name(analysis.tree(side), step[side]);
+        let name = |step: PerSide<StepId>| {
+            analysis.diff().steps(side).name(analysis.tree(side), step[side])
+        };
         self.step.map_or_else(String::new, name)
     }
 
@@ -70,7 +71,7 @@ impl Shown {
     /// Whether the step made the call, or launched it if it is a GPU event. Always true if no step is shown.
     pub(super) fn holds(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
         match self.step {
-            Some(step) => analysis.steps(side).step(call) == Some(step[side]),
+            Some(step) => analysis.diff().steps(side).step(call) == Some(step[side]),
             None => true,
         }
     }
@@ -81,7 +82,11 @@ impl Shown {
         let tree = analysis.tree(side);
         let mut is_inside = vec![self.step.is_none(); tree.len()];
         for step in self.step.iter().map(|step| step[side]) {
-            analysis.steps(side).calls_of(step).for_each(|calls| is_inside[calls].fill(true));
+            analysis
+                .diff()
+                .steps(side)
+                .calls_of(step)
+                .for_each(|calls| is_inside[calls].fill(true));
         }
         let ran = |&call: &CallId| {
             (is_inside[call.index()] || tree.kind(call) == CallKind::Gpu)
@@ -142,7 +147,7 @@ fn choose_step(analysis: &Analysis) -> Option<PerSide<StepId>> {
 fn told_by_causes(analysis: &Analysis, rows: &[(PerSide<StepId>, Nanos)]) -> Vec<i64> {
     let merged = analysis.diff().merged();
     let places = PerSide::from_fn(|side| {
-        let mut places = vec![None; analysis.steps(side).len()];
+        let mut places = vec![None; analysis.diff().steps(side).len()];
         rows.iter().enumerate().for_each(|(at, (steps, _))| places[steps[side].index()] = Some(at));
         places
     });
@@ -152,7 +157,7 @@ fn told_by_causes(analysis: &Analysis, rows: &[(PerSide<StepId>, Nanos)]) -> Vec
         for &node in &cause.nodes {
             for side in Side::BOTH {
                 let call = merged.node(node).call(side);
-                let step = call.and_then(|call| analysis.steps(side).step(call));
+                let step = call.and_then(|call| analysis.diff().steps(side).step(call));
                 if let Some(at) = step.and_then(|step| places[side][step.index()]) {
                     has[at] = true;
                 }

@@ -4,9 +4,9 @@ use super::super::step_figures::Figures;
 use super::Layer;
 use crate::analysis::Analysis;
 use crate::analysis::changes::{Change, ChangeKind};
-use crate::analysis::runs::run_noise;
+use crate::analysis::steps::WallBasis;
 use crate::analysis::verdict::{Repeats, Verdict};
-use crate::analysis::wall::{WallBasis, WallTotals};
+use crate::analysis::wall::WallTotals;
 use crate::escape::one_line;
 use crate::program::{Measure, counted};
 use crate::side::{PerSide, Side};
@@ -28,7 +28,7 @@ fn step_times(analysis: &Analysis) -> PerSide<f64> {
 /// `37% slower: 9.48 → 13.03 ms per step`.
 pub(super) fn headline(analysis: &Analysis, figures: Figures) -> String {
     let time = step_times(analysis);
-    let per = match analysis.wall().basis() {
+    let per = match analysis.compared().basis() {
         WallBasis::Steps => "per step",
         WallBasis::Events => "for the whole recording",
     };
@@ -77,11 +77,11 @@ fn compared(time: PerSide<f64>) -> String {
 /// idle 31 → 13% of the step`.
 pub(super) fn split(analysis: &Analysis, figures: Figures) -> String {
     let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
-    let what = match analysis.wall().basis() {
+    let what = match analysis.compared().basis() {
         WallBasis::Steps => "step",
         WallBasis::Events => "window",
     };
-    let (busy, idle, device) = match analysis.measure() {
+    let (busy, idle, device) = match analysis.ledger().measure() {
         Measure::GpuTime => ("GPU busy", "GPU idle", "the device was idle"),
         Measure::HostSelfTime => ("in ops", "outside ops", "no op ran for"),
     };
@@ -103,13 +103,13 @@ pub(super) fn split(analysis: &Analysis, figures: Figures) -> String {
 
 /// Says whether the difference is significant, and how large the noise is.
 pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
-    let counts = PerSide::from_fn(|side| analysis.runs(side).len() + 1);
+    let counts = PerSide::from_fn(|side| analysis.runs()[side].len() + 1);
     match (counts.baseline, counts.candidate) {
         (1, 1) => return unknown_noise("one run per side", analysis, figures),
         (1, _) | (_, 1) => return unknown_noise("a single run on one side", analysis, figures),
         _ => {}
     }
-    let spread = |side: Side| match run_noise(analysis, side).and_then(|noise| noise.wall) {
+    let spread = |side: Side| match analysis.run_times().noise(side).and_then(|noise| noise.wall) {
         Some(wall) => figures.with_unit(wall.spread_us * 1e3),
         None => "unknown (some runs have no steps)".to_owned(),
     };
@@ -174,7 +174,7 @@ pub(super) fn state(analysis: &Analysis) -> Option<String> {
 }
 
 fn identical(analysis: &Analysis) -> String {
-    let what = match (analysis.measure(), analysis.changes().has_arguments()) {
+    let what = match (analysis.ledger().measure(), analysis.changes().has_arguments()) {
         (Measure::GpuTime, true) => "every call, argument and kernel matches",
         (Measure::GpuTime, false) => "every call and kernel matches (arguments were not recorded)",
         (Measure::HostSelfTime, true) => "every call and argument matches",
@@ -197,7 +197,7 @@ pub(super) fn leading(analysis: &Analysis, certain: &Layer) -> String {
 
 /// The display names of the sides, or the file names if the sides have no display names of their own.
 pub(super) fn names(analysis: &Analysis) -> PerSide<String> {
-    let names = PerSide::from_fn(|side| analysis.side_name(side).to_owned());
+    let names = PerSide::from_fn(|side| analysis.names()[side].to_owned());
     if Side::BOTH.iter().any(|&side| names[side] != side.word()) {
         return names;
     }
@@ -240,10 +240,10 @@ pub(super) fn inputs(analysis: &Analysis) -> String {
             format!("{} → {}", counts.baseline, counted(counts.candidate, noun))
         }
     };
-    let steps = PerSide::from_fn(|side| analysis.steps(side).len() as u64);
+    let steps = PerSide::from_fn(|side| analysis.diff().steps(side).len() as u64);
     let steps =
         if steps == PerSide::default() { "no steps".to_owned() } else { numbers(steps, "step") };
-    let runs = PerSide::from_fn(|side| analysis.runs(side).len() as u64 + 1);
+    let runs = PerSide::from_fn(|side| analysis.runs()[side].len() as u64 + 1);
     let each = if runs.baseline == runs.candidate { " per side" } else { "" };
     let runs = numbers(runs, "run") + each;
     let parts = [device, steps, runs];

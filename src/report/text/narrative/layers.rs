@@ -6,7 +6,7 @@ use super::{Layer, Line};
 use crate::analysis::Analysis;
 use crate::analysis::changes::{Certainty, Change, ChangeKind, Changes};
 use crate::analysis::replay::{Effect, Effects};
-use crate::analysis::runs::{has_runs, run_noise};
+use crate::analysis::runs::has_runs;
 use crate::analysis::verdict::Repeats;
 use crate::escape::one_line;
 use crate::order::Order as _;
@@ -34,7 +34,7 @@ pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
     let changes = analysis.changes().list();
     let effects = if changes.is_empty() { None } else { Some(analysis.effects()) };
     let no_effects = effects.and_then(Result::err).map(|(side, reason)| {
-        let of = side.map_or(String::new(), |side| format!("{}: ", analysis.side_name(side)));
+        let of = side.map_or(String::new(), |side| format!("{}: ", analysis.names()[side]));
         format!("effects by replay are unknown: {of}{reason}")
     });
     let effects = effects.and_then(Result::ok);
@@ -89,10 +89,10 @@ impl Noise {
             Repeats::OtherOptions => return unknown("recorded with different options"),
             Repeats::Runs | Repeats::Steps | Repeats::None => {}
         }
-        if !has_runs(analysis) {
+        if !has_runs(analysis.runs()) {
             return unknown("a single run, so the difference may be noise");
         }
-        let spread = |side: Side| run_noise(analysis, side).and_then(|noise| noise.wall);
+        let spread = |side: Side| analysis.run_times().noise(side).and_then(|noise| noise.wall);
         let [Some(a), Some(b)] = Side::BOTH.map(spread) else {
             return unknown("some runs have no steps");
         };
@@ -208,7 +208,7 @@ fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) ->
     } else {
         kernel_speed(analysis).map_or_else(String::new, |speed| format!("; {speed}"))
     };
-    let name = |name: &str| match (name, analysis.measure()) {
+    let name = |name: &str| match (name, analysis.ledger().measure()) {
         ("kernel_speed", Measure::HostSelfTime) => "op speed".to_owned(),
         (name, _) => name.replace('_', " "),
     };
@@ -236,8 +236,9 @@ fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) ->
 
 /// A remark such as `the same kernels take 1.36 times as long`; `None` if the ratio is too close to 1 to mention.
 fn kernel_speed(analysis: &Analysis) -> Option<String> {
-    let is_other_speed =
-        |ratio: &f64| (ratio - 1.0).abs() >= SAME_SPEED && analysis.measure() == Measure::GpuTime;
+    let is_other_speed = |ratio: &f64| {
+        (ratio - 1.0).abs() >= SAME_SPEED && analysis.ledger().measure() == Measure::GpuTime
+    };
     let ratio = analysis.changes().kernel_ratio().filter(is_other_speed)?;
     Some(format!("the same kernels take {ratio:.2} times as long"))
 }
@@ -259,7 +260,7 @@ fn between_calls(changes: &Changes, device: &str) -> String {
 /// The parts of the difference that no change explains, without parts that are too small to show.
 fn same_program(analysis: &Analysis, figures: Figures) -> Vec<Line> {
     let changes = analysis.changes();
-    let is_gpu = analysis.measure() == Measure::GpuTime;
+    let is_gpu = analysis.ledger().measure() == Measure::GpuTime;
     let ratio = changes
         .kernel_ratio()
         .map_or_else(String::new, |ratio| format!("{ratio:.2} times as long"));

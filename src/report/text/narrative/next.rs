@@ -4,7 +4,8 @@ use super::super::step_figures::Figures;
 use super::layers::Layers;
 use super::{Action, Line};
 use crate::analysis::Analysis;
-use crate::analysis::runs::{has_runs, run_noise};
+use crate::analysis::comparability::damage;
+use crate::analysis::runs::has_runs;
 use crate::analysis::verdict::Verdict;
 use crate::side::Side;
 use crate::trace::CAPTURE_FOLDER;
@@ -15,7 +16,7 @@ const MOST: usize = 3;
 
 pub(super) fn actions(analysis: &Analysis, figures: Figures, layers: &Layers) -> Vec<Action> {
     let mut actions = Vec::new();
-    if !analysis.damage().is_empty() {
+    if !damage(analysis.diff(), analysis.names()).is_empty() {
         actions.push(Action {
             text: "record the incomplete trace again, because its times are lower bounds"
                 .to_owned(),
@@ -23,7 +24,7 @@ pub(super) fn actions(analysis: &Analysis, figures: Figures, layers: &Layers) ->
         });
     }
     actions.extend(layers.certain.lines.first().and_then(of_change));
-    if !has_runs(analysis) {
+    if !has_runs(analysis.runs()) {
         actions.push(more_runs(analysis));
     }
     actions.extend(less_noise(analysis, figures));
@@ -31,7 +32,7 @@ pub(super) fn actions(analysis: &Analysis, figures: Figures, layers: &Layers) ->
         let command = format!("{} -o report --open", diff(analysis));
         actions.push(Action { text: "see every call site".to_owned(), command });
     }
-    if layers.certain.lines.iter().any(|line| line.number.is_some()) && has_runs(analysis) {
+    if layers.certain.lines.iter().any(|line| line.number.is_some()) && has_runs(analysis.runs()) {
         let [a, b] = Side::BOTH.map(|side| quoted(analysis.tree(side).trace().source()));
         let command = format!("tracetree what-if {a} {b}");
         actions.push(Action { text: "replay the step without each change".to_owned(), command });
@@ -54,7 +55,7 @@ fn of_change(line: &Line) -> Option<Action> {
 /// Suggests how to measure the noise between runs.
 fn more_runs(analysis: &Analysis) -> Action {
     let [a, b] = Side::BOTH.map(|side| {
-        let runs = analysis.runs(side).len() + 1;
+        let runs = analysis.runs()[side].len() + 1;
         let own = runs_of(analysis, side);
         let side = if side == Side::Baseline { "BASE" } else { "NEW" };
         (runs + 1..=3).fold(own, |all, run| format!("{all} {side}{run}"))
@@ -69,7 +70,7 @@ fn more_runs(analysis: &Analysis) -> Action {
 /// reduce this noise.
 fn less_noise(analysis: &Analysis, figures: Figures) -> Option<Action> {
     let step = analysis.judged().step?;
-    let spread = |side| run_noise(analysis, side).and_then(|noise| noise.wall);
+    let spread = |side| analysis.run_times().noise(side).and_then(|noise| noise.wall);
     let spread = Side::BOTH.into_iter().filter_map(spread).map(|wall| wall.spread_us * 1e3);
     let (spread, difference) =
         (spread.fold(0.0, f64::max), analysis.changes().difference().0.abs() as f64);
@@ -86,7 +87,7 @@ fn less_noise(analysis: &Analysis, figures: Figures) -> Option<Action> {
 /// The command that compares the same traces again.
 fn diff(analysis: &Analysis) -> String {
     let [a, b] = Side::BOTH.map(|side| runs_of(analysis, side));
-    let traces = if Side::BOTH.iter().all(|&side| analysis.runs(side).is_empty()) {
+    let traces = if Side::BOTH.iter().all(|&side| analysis.runs()[side].is_empty()) {
         format!("{a} {b}")
     } else {
         format!("--base {a} --new {b}")
@@ -114,7 +115,7 @@ fn captures(analysis: &Analysis) -> String {
 /// The files on one side, with the median run first.
 fn runs_of(analysis: &Analysis, side: Side) -> String {
     let median = analysis.tree(side).trace().source();
-    let others = analysis.runs(side).iter().map(|run| run.name.as_str());
+    let others = analysis.runs()[side].iter().map(|run| run.name.as_str());
     let all: Vec<String> = std::iter::once(median).chain(others).map(quoted).collect();
     all.join(" ")
 }

@@ -1,0 +1,37 @@
+//! One slice of the timeline: a call in a lane.
+
+use crate::analysis::Analysis;
+use crate::diff::MergedId;
+use crate::program::Measure;
+use crate::side::Side;
+use crate::trace::{EventId, Nanos};
+use crate::tree::CallId;
+
+/// A call that the timeline draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Slice {
+    pub(super) side: Side,
+    pub(super) call: CallId,
+    pub(super) event: EventId,
+    pub(super) node: MergedId,
+    /// Start time, relative to the start of the step.
+    pub(super) start: Nanos,
+    pub(super) time: Nanos,
+    pub(super) is_gpu: bool,
+    /// Whether the step made the host call or launched the GPU event.
+    pub(super) is_inside: bool,
+}
+
+impl Slice {
+    pub(super) fn end(&self) -> Nanos {
+        self.start + self.time
+    }
+}
+
+/// Whether host time is compared because the traces have no GPU events.
+pub(super) fn is_host(analysis: &Analysis) -> bool {
+    match analysis.ledger().measure() {
+        Measure::GpuTime => false,
+        Measure::HostSelfTime => true,
+    }
+}
