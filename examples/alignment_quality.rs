@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --release --example alignment_quality -- TRACE… [--seed N] [--to N] [--only TEXT]
 //!     [--wrong N] [--below SHARE] [--write FOLDER]
+//! cargo run --release --example alignment_quality -- --triples TRACE…
 //! ```
 //! Each trace is compared with copies that are changed in known ways (ops dropped, wrapped, renamed, …). If the trace
 //! has Python frames, each comparison is repeated without them. The changes in `Change::hard` come last. For these
@@ -21,6 +22,8 @@
 //! - `--below` shows only rows in which the precision or the recall is below SHARE.
 //! - `--wrong` shows the first N wrong entries of each UID map.
 //! - `--write` writes both traces of each shown row to FOLDER, so that `tracetree diff` can compare them.
+//! - `--triples` compares the traces with each other instead, within families of files whose names begin with the same
+//!   word. It counts the calls whose firm matches A→B and B→C contradict the firm match A→C.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -33,9 +36,11 @@ use support::changes::Change;
 use support::files::unpacked;
 use support::recording::Recording;
 use support::score::{Score, Scores};
+use support::transitive::{families, transitivity};
 
 const USAGE: &str = "usage: alignment_quality TRACE… [--seed N] [--to N] [--only TEXT] [--wrong N] [--below SHARE] \
-     [--write FOLDER]";
+     [--write FOLDER]
+       alignment_quality --triples TRACE…";
 
 /// Options for the measurement.
 #[derive(Debug, Default)]
@@ -47,6 +52,7 @@ struct Request {
     wrong: usize,
     below: f64,
     write: Option<PathBuf>,
+    triples: bool,
 }
 
 fn main() -> ExitCode {
@@ -71,6 +77,7 @@ impl Request {
                 "--wrong" => request.wrong = value()?.parse().map_err(Error::other)?,
                 "--only" => request.only = value()?,
                 "--write" => request.write = Some(value()?.into()),
+                "--triples" => request.triples = true,
                 _ => request.traces.push(argument),
             }
         }
@@ -80,6 +87,9 @@ impl Request {
 
 fn run(request: &Request) -> Result<(), Error> {
     let mut out = std::io::stdout().lock();
+    if request.triples {
+        return print_triples(&mut out, &request.traces);
+    }
     for path in &request.traces {
         let recording = Recording::read(&unpacked(Path::new(path))?).ok_or_else(|| {
             Error::other(format!("{path}: not a trace (expected a Kineto trace)"))
@@ -88,6 +98,21 @@ fn run(request: &Request) -> Result<(), Error> {
             writeln!(out, "{path}: {} events, seed {seed}", recording.events.len())?;
             print_table(&mut out, request, &recording, seed)?;
         }
+    }
+    Ok(())
+}
+
+fn print_triples(out: &mut impl Write, traces: &[String]) -> Result<(), Error> {
+    for (family, paths) in families(traces) {
+        let counts = transitivity(&paths).map_err(Error::other)?;
+        let share = counts.broken as f64 / counts.calls.max(1) as f64;
+        let (all, broken) = (counts.calls, counts.broken);
+        writeln!(
+            out,
+            "{family}: {} traces, {all} calls firm in a triple, {broken} contradicted ({:.4}%)",
+            paths.len(),
+            100.0 * share
+        )?;
     }
     Ok(())
 }

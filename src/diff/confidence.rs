@@ -13,7 +13,7 @@
 use super::crossing::Crossing;
 use super::outline::Outline;
 use super::pairing::Pairing;
-use super::{NONE, Relation};
+use super::relation::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use rustc_hash::FxHashMap;
 use std::hash::Hash;

@@ -1,25 +1,10 @@
 //! Finds the points where two traces differ, each with its lowest common node.
 
-use super::{MergedId, MergedNode, TraceDiff};
+use super::{Difference, MergedId, MergedNode, TraceDiff};
 use crate::side::Side;
 
 /// Prefix of the plain names of the profiler's own frames.
 const PROFILER: &str = "torch/profiler/";
-
-/// A point of difference: a call that has no counterpart with the same name, although its parent has such a
-/// counterpart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Difference {
-    /// The node where the traces diverge, which is an unmatched or renamed call.
-    pub node: MergedId,
-    /// The lowest common node above the difference; `None` if not even the thread is in both
-    /// traces.
-    pub lowest_common: Option<MergedId>,
-    /// Number of calls in the node's subtree, on both sides together.
-    pub calls: u32,
-    /// Number of GPU events in the node's subtree, on both sides together.
-    pub gpu_events: u32,
-}
 
 impl TraceDiff {
     /// All points of difference in preorder, computed when first requested.

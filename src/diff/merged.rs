@@ -12,7 +12,7 @@
 //! └── << trace2: k
 //! ```
 
-use super::NONE;
+use super::relation::NONE;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 
@@ -55,6 +55,21 @@ impl MergedNode {
     pub(crate) fn calls(self) -> impl Iterator<Item = (Side, CallId)> {
         Side::BOTH.into_iter().filter_map(move |side| Some((side, self.call(side)?)))
     }
+}
+
+/// A point of difference: a call that has no counterpart with the same name, although its parent has such a
+/// counterpart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Difference {
+    /// The node where the traces diverge, which is an unmatched or renamed call.
+    pub node: MergedId,
+    /// The lowest common node above the difference; `None` if not even the thread is in both
+    /// traces.
+    pub lowest_common: Option<MergedId>,
+    /// Number of calls in the node's subtree, on both sides together.
+    pub calls: u32,
+    /// Number of GPU events in the node's subtree, on both sides together.
+    pub gpu_events: u32,
 }
 
 /// The merged tree of two traces, in preorder.

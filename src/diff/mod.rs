@@ -7,6 +7,7 @@
 mod alias;
 mod align;
 mod bags;
+mod checked_pins;
 mod confidence;
 mod cores;
 mod crossing;
@@ -26,6 +27,7 @@ mod precision;
 mod ranges;
 mod recorded;
 mod regions;
+mod relation;
 mod step_pairs;
 mod uid_map;
 mod untangle;
@@ -34,13 +36,13 @@ mod windows;
 
 pub use alias::Aliases;
 pub use confidence::Confidence;
-pub use differences::Difference;
 pub use explain::{Explanation, PairEvidence, SharedWord};
-pub use merged::{MergedId, MergedNode, MergedTree};
+pub use merged::{Difference, MergedId, MergedNode, MergedTree};
 pub use options::DiffOptions;
 pub use passes::{Pass, Passes};
 pub use pins::Pin;
 pub use regions::{Region, RegionKind};
+pub use relation::Relation;
 pub use uid_map::UidPair;
 
 use crate::program::{Program, StepId};
@@ -59,57 +61,6 @@ pub(crate) use regions::{is_fused, is_generated};
 use std::sync::{Arc, OnceLock};
 use step_pairs::StepPairs;
 pub(crate) use windows::Window;
-
-/// The entry of an unmatched call in a column that contains counterparts.
-const NONE: u32 = u32::MAX;
-
-/// The relation of a call to the opposite trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Relation {
-    /// The call is matched to a call with the same key.
-    Same,
-    /// The call is matched to a call at the same position with a different name. Renamed calls are not common
-    /// nodes.
-    Renamed,
-    /// The call is matched to a counterpart with the same key at a different position, or below a different caller.
-    Moved,
-    /// Only one trace has a compiled region here: the call is part of this region, or the region replaced the call.
-    Replaced,
-    /// The call exists only in the baseline.
-    OnlyBaseline,
-    /// The call exists only in the candidate.
-    OnlyCandidate,
-}
-
-impl Relation {
-    /// The name of the relation in tables: `same`, `renamed`, `moved`, `replaced`, `trace1_only`, `trace2_only`.
-    pub fn label(self) -> &'static str {
-        match self {
-            Relation::Same => "same",
-            Relation::Renamed => "renamed",
-            Relation::Moved => "moved",
-            Relation::Replaced => "replaced",
-            Relation::OnlyBaseline => "trace1_only",
-            Relation::OnlyCandidate => "trace2_only",
-        }
-    }
-
-    /// Whether a call with this relation has a counterpart with the same key and can therefore be a
-    /// lowest common node.
-    #[doc(hidden)]
-    pub fn is_common(self) -> bool {
-        matches!(self, Relation::Same | Relation::Moved)
-    }
-
-    /// The relation of a call that exists only on the given side.
-    #[doc(hidden)]
-    pub fn only(side: Side) -> Relation {
-        match side {
-            Side::Baseline => Relation::OnlyBaseline,
-            Side::Candidate => Relation::OnlyCandidate,
-        }
-    }
-}
 
 /// The comparison of two call trees.
 #[derive(Debug, Clone)]
@@ -171,7 +122,7 @@ impl TraceDiff {
     pub(crate) fn of_programs(programs: PerSide<Arc<Program>>, options: DiffOptions) -> TraceDiff {
         let plain = programs.as_ref().map(|program| &**program);
         let trees = programs.as_ref().map(|program| &**program.tree());
-        let pins = TraceDiff::pinned(&options.pins, trees);
+        let pins = pins::in_order(&options.pins, trees);
         let windows = windows::of(trees);
         let (mut pairing, regions, confidences) = if order::in_order(trees) {
             align_in_order(plain, &options, &pins, &windows)

@@ -1,7 +1,7 @@
 //! Stores the matching: the counterpart of each call, and the relation between the two calls.
 
-use super::Relation;
 use super::passes::Pass;
+use super::relation::Relation;
 use super::step_pairs::StepPairs;
 use crate::side::PerSide;
 

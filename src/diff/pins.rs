@@ -4,11 +4,10 @@
 //! The two queries of a pin must select the same number of calls, which are matched in order. Pinned calls
 //! are matched before any other calls. The contents of pinned calls are then aligned as usual.
 
-use super::TraceDiff;
 use super::order;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::program::Query;
-use crate::side::{PerSide, Side};
+use crate::side::PerSide;
 use crate::tree::{CallId, CallTree};
 use std::fmt;
 use std::str::FromStr;
@@ -39,7 +38,7 @@ impl Pin {
     ///
     /// # Errors
     /// Fails if a query selects no call, or if the two queries select different numbers of calls.
-    fn calls(&self, trees: PerSide<&CallTree>) -> Result<Vec<(CallId, CallId)>> {
+    pub(super) fn calls(&self, trees: PerSide<&CallTree>) -> Result<Vec<(CallId, CallId)>> {
         let one = outermost(trees.baseline, self.queries.baseline.find_some(trees.baseline)?);
         let two = outermost(trees.candidate, self.queries.candidate.find_some(trees.candidate)?);
         if one.len() == two.len() {
@@ -110,41 +109,11 @@ pub(super) fn resolve(pins: &[Pin], trees: PerSide<&CallTree>) -> Result<Vec<(Ca
     Ok(all)
 }
 
-impl TraceDiff {
-    /// Checks that every [pin](super::DiffOptions::pins) was satisfied.
-    ///
-    /// # Errors
-    /// Fails if a query selects no calls, if the two queries of a pin select different numbers of calls, or if a pinned
-    /// pair contradicts another match. Two pairs contradict each other if the first pair is above the second on one
-    /// side and below it on the other side, because no tree can contain both pairs.
-    #[doc(hidden)]
-    pub fn check_pins(&self) -> Result<()> {
-        let pins = &self.options().pins;
-        for (a, b) in resolve(pins, self.trees())? {
-            if self.partner(Side::Baseline, a) == Some(b) {
-                continue;
-            }
-            let name = self.tree(Side::Baseline).name(a).to_owned();
-            let of_call =
-                |pin: &&Pin| pin.calls(self.trees()).is_ok_and(|calls| calls.contains(&(a, b)));
-            let pin = pins.iter().find(of_call).map_or_else(String::new, Pin::to_string);
-            let message = format!(
-                "cannot match {name}: another matched pair encloses it on one side but is inside \
-                 it on the other side"
-            );
-            return Err(Error::new(ErrorKind::Usage, pin, message).remedy(
-                "match the enclosing calls as well, or choose calls that are not inside each other",
-            ));
-        }
-        Ok(())
-    }
-
-    /// The pairs of pinned calls. In each pair, the call in the alignment's first tree comes first. Empty if a pin is
-    /// invalid; [`TraceDiff::check_pins`] reports invalid pins.
-    pub(super) fn pinned(pins: &[Pin], trees: PerSide<&CallTree>) -> Vec<(u32, u32)> {
-        let calls = resolve(pins, trees).unwrap_or_default();
-        let is_in_order = calls.is_empty() || order::in_order(trees);
-        let turned = |(a, b): (CallId, CallId)| if is_in_order { (a.0, b.0) } else { (b.0, a.0) };
-        calls.into_iter().map(turned).collect()
-    }
+/// The pairs of pinned calls. In each pair, the call in the alignment's first tree comes first. Empty if a pin is
+/// invalid; [`super::TraceDiff::check_pins`] reports invalid pins.
+pub(super) fn in_order(pins: &[Pin], trees: PerSide<&CallTree>) -> Vec<(u32, u32)> {
+    let calls = resolve(pins, trees).unwrap_or_default();
+    let is_in_order = calls.is_empty() || order::in_order(trees);
+    let turned = |(a, b): (CallId, CallId)| if is_in_order { (a.0, b.0) } else { (b.0, a.0) };
+    calls.into_iter().map(turned).collect()
 }

@@ -1,7 +1,8 @@
 //! Computes and caches plain names. A plain name is the name of a call without anything that may differ between two
 //! runs of the same code.
 
-use super::{NONE, keys};
+use super::keys;
+use super::relation::NONE;
 use crate::trace::TextId;
 use crate::tree::{CallId, CallKind, CallTree};
 use std::sync::OnceLock;

@@ -9,7 +9,7 @@
 //! the baseline is dissolved.
 
 use super::pairing::Pairing;
-use super::{NONE, Relation};
+use super::relation::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 

@@ -25,6 +25,7 @@ pub mod splitmix;
 pub mod sqlite;
 pub mod trace_builder;
 pub mod traces;
+pub mod transitive;
 
 use std::path::Path;
 use std::process::Command;

@@ -10,7 +10,7 @@
 //!                                                       pieces [aA], [bB cC]
 //! ```
 
-use super::Aligner;
+use super::aligner::Aligner;
 use super::recurring::Recurring;
 use crate::diff::weights::PIECE;
 use crate::side::{PerSide, Side};

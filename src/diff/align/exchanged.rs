@@ -8,9 +8,9 @@
 //! trace2  addmm      u                reported as the moved call, because renames are matched in place
 //! ```
 
-use super::Aligner;
+use super::aligner::Aligner;
 use super::inner::first_arguments;
-use crate::diff::Relation;
+use crate::diff::relation::Relation;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};

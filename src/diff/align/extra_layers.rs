@@ -9,7 +9,7 @@
 //! wrong. The layers are therefore matched first, and the calls of the extra layers are left out of the alignment of
 //! the calls.
 
-use super::Aligner;
+use super::aligner::Aligner;
 use super::bare_layers::{Layers, Token, layers};
 use super::compare::{Compare, Tokens};
 use super::layers::{Credit, credits};

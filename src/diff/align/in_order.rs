@@ -9,9 +9,9 @@
 //! matched in order. Two rules limit the swaps: calls that moved together stay together, and one moved call must not be
 //! reported as three moved calls.
 
-use super::Aligner;
-use crate::diff::Relation;
+use super::aligner::Aligner;
 use crate::diff::outline::Outline;
+use crate::diff::relation::Relation;
 use crate::diff::weights::{MANY_MORE, MUCH_NEARER};
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;

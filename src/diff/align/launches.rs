@@ -5,7 +5,7 @@
 //! trace2   x  launch(clear) launch(gemm2)  y         the counterpart
 //! ```
 
-use super::Aligner;
+use super::aligner::Aligner;
 use crate::diff::keys::Key;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};

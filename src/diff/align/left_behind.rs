@@ -11,9 +11,9 @@
 //!             └── y          └── y
 //! ```
 
-use super::Aligner;
-use crate::diff::Relation;
+use super::aligner::Aligner;
 use crate::diff::keys::Key;
+use crate::diff::relation::Relation;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
 use rustc_hash::{FxHashMap, FxHashSet};

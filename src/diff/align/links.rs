@@ -6,7 +6,7 @@
 
 use crate::diff::pairing::Pairing;
 use crate::diff::passes::Pass;
-use crate::diff::{NONE, Relation};
+use crate::diff::relation::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 

@@ -8,7 +8,9 @@
 //! recursion depth does not grow with the depth of a trace. A call is *free* while it has no counterpart.
 //! `docs/development/alignment.md` explains the whole algorithm.
 
+mod aligner;
 mod apart;
+mod as_before;
 mod bare_layers;
 mod columns;
 mod compare;
@@ -22,6 +24,7 @@ mod layers;
 mod lcs;
 mod left_behind;
 mod links;
+mod lone_threads;
 mod movable;
 mod moved_runs;
 mod moves;
@@ -35,21 +38,18 @@ mod slide;
 mod threads;
 mod vocabulary;
 
-use super::Relation;
-use super::bags::Bags;
 use super::crossing::Crossing;
 use super::outline::Outline;
 use super::pairing::Pairing;
 use super::passes::{Pass, Passes};
+use super::relation::Relation;
 use super::windows::Window;
 use crate::program::Program;
 use crate::side::{PerSide, Side};
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{CallId, CallKind};
+use aligner::{Aligner, Both};
 use links::Links;
 use moves::Likeness;
-use recurring::Recurring;
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::ops::Range;
 
 pub(super) use threads::{ThreadPairs, pair_threads};
 pub(super) use vocabulary::Vocabulary;
@@ -68,7 +68,7 @@ pub(super) fn align(
     links.add_cut_threads(threads.cut);
     let lone_threads = PerSide::from_fn(|side| {
         let roots = threads.pairs.iter().map(|&(a, b)| PerSide::new(a, b)[side]);
-        threads::lone_threads(outlines[side], roots)
+        lone_threads::lone_threads(outlines[side], roots)
     });
     let words = Vocabulary::new(trees, outlines, windows);
     let lone_threads = lone_threads.as_ref();
@@ -88,22 +88,6 @@ pub(super) fn align(
     aligner.run(Pass::Pinned, |aligner| aligner.pair_pins(pins));
     aligner.align_threads(&threads.pairs);
     links.into_pairing()
-}
-
-/// The two trees and everything else that the aligners on all threads share.
-#[derive(Clone, Copy)]
-struct Both<'a> {
-    programs: PerSide<&'a Program>,
-    trees: PerSide<&'a CallTree>,
-    outlines: PerSide<&'a Outline<'a>>,
-    words: &'a Vocabulary,
-    links: &'a Links,
-    lone_threads: PerSide<&'a FxHashSet<threads::LoneThread>>,
-    crossing: Option<&'a Crossing<'a>>,
-    /// The side that has compiled regions or graph launches, if the other side has none.
-    compiled: Option<Side>,
-    /// Passes to skip.
-    without: Passes,
 }
 
 /// The calls below a matched pair that the alignment of siblings left unmatched.
@@ -130,55 +114,7 @@ const OVER_GAPS: [(Pass, OverGaps); 7] = [
     (Pass::Far, |me, left| me.pair_moved(left.calls, Likeness::Far)),
 ];
 
-struct Aligner<'a> {
-    both: Both<'a>,
-    trees: PerSide<&'a CallTree>,
-    outlines: PerSide<&'a Outline<'a>>,
-    bags: Bags<'a>,
-    pass: Pass,
-    /// Stack of matched pairs whose children are still to be aligned; the last pair on the stack is aligned next.
-    pending: Vec<(u32, u32)>,
-    /// The matches below earlier pairs, which are copied to later pairs with identical calls.
-    recurring: Recurring,
-    /// The calls below the matched pair whose children are being aligned.
-    scope: PerSide<Range<u32>>,
-    /// Length of the longer of the two lists that are being aligned.
-    siblings: usize,
-    /// Preorder positions of the calls in the baseline list that is being aligned.
-    row: Vec<u32>,
-    /// For each unmatched call in the lists, the number of siblings in its gap. The maps of both
-    /// sides are empty if no gap is crowded.
-    crowds: PerSide<FxHashMap<u32, usize>>,
-}
-
 impl<'a> Aligner<'a> {
-    fn new(both: Both<'a>) -> Self {
-        Aligner {
-            both,
-            trees: both.trees,
-            outlines: both.outlines,
-            bags: Bags::new(both.outlines),
-            pass: Pass::Siblings,
-            pending: Vec::new(),
-            recurring: Recurring::default(),
-            scope: PerSide::from_fn(|_| 0..0),
-            siblings: 0,
-            row: Vec::new(),
-            crowds: PerSide::default(),
-        }
-    }
-
-    /// Runs a pass unless the options skip it.
-    fn run<T: Default>(&mut self, pass: Pass, work: impl FnOnce(&mut Self) -> T) -> T {
-        if self.both.without.contains(pass) {
-            return T::default();
-        }
-        let outer = std::mem::replace(&mut self.pass, pass);
-        let result = work(self);
-        self.pass = outer;
-        result
-    }
-
     /// Matches the calls that the user pinned to each other, and aligns their contents.
     fn pair_pins(&mut self, pins: &[(u32, u32)]) {
         for &(a, b) in pins {
@@ -188,34 +124,6 @@ impl<'a> Aligner<'a> {
             }
         }
         self.descend();
-    }
-
-    fn is_free(&self, side: Side, call: u32) -> bool {
-        self.both.links.is_free(side, call)
-    }
-
-    fn link(&mut self, a: u32, b: u32, relation: Relation) {
-        self.both.links.link(a, b, (relation, self.pass));
-    }
-
-    /// Matches two calls and queues their children for alignment.
-    fn pair(&mut self, a: u32, b: u32, relation: Relation) {
-        self.link(a, b, relation);
-        if self.have_children(a, b) {
-            self.pending.push((a, b));
-        }
-    }
-
-    fn have_children(&self, a: u32, b: u32) -> bool {
-        self.outlines.baseline.has_children(a) && self.outlines.candidate.has_children(b)
-    }
-
-    /// Matches two calls without marking them as moved. The relation is `Same` if both calls have
-    /// the same key, otherwise `Renamed`.
-    fn pair_in_place(&mut self, a: u32, b: u32) {
-        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let same = x.keys[a as usize] == y.keys[b as usize];
-        self.pair(a, b, if same { Relation::Same } else { Relation::Renamed });
     }
 
     /// Aligns the children of a matched pair.
@@ -327,13 +235,6 @@ impl<'a> Aligner<'a> {
         self.bags.tidy();
     }
 
-    /// The calls of a gap that no pass has matched yet.
-    fn free_of(&self, gap: &PerSide<Vec<u32>>) -> PerSide<Vec<u32>> {
-        PerSide::from_fn(|side| {
-            gap[side].iter().copied().filter(|&call| self.is_free(side, call)).collect()
-        })
-    }
-
     /// Matches the siblings that are in the same order on both sides; returns the runs of unmatched calls between the
     /// matches.
     fn align_siblings(&mut self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
@@ -362,32 +263,6 @@ impl<'a> Aligner<'a> {
             }
         });
         self.gaps_of(lists)
-    }
-
-    fn is_equal(&self, a: u32, b: u32) -> bool {
-        self.outlines.baseline.exact[a as usize] == self.outlines.candidate.exact[b as usize]
-    }
-
-    /// The gaps between matched calls that did not move.
-    fn gaps_of(&self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
-        let mut gaps = Vec::new();
-        let mut gap: PerSide<Vec<u32>> = PerSide::default();
-        let mut rest = lists.candidate.iter().copied();
-        for &a in lists.baseline {
-            match self.both.links.partner(Side::Baseline, a) {
-                None => gap.baseline.push(a),
-                Some(_) if self.both.links.is_moved(Side::Baseline, a) => {}
-                Some(partner) => {
-                    let before = rest.by_ref().take_while(|&b| b != partner);
-                    gap.candidate.extend(before.filter(|&b| self.is_free(Side::Candidate, b)));
-                    gaps.push(std::mem::take(&mut gap));
-                }
-            }
-        }
-        gap.candidate.extend(rest.filter(|&b| self.is_free(Side::Candidate, b)));
-        gaps.push(gap);
-        gaps.retain(|gap| !gap.baseline.is_empty() || !gap.candidate.is_empty());
-        gaps
     }
 
     fn stand_below_no_launch(&self, lists: PerSide<&[u32]>) -> bool {

@@ -1,6 +1,6 @@
 //! Decides whether an op may have moved from one caller to another.
 
-use super::Aligner;
+use super::aligner::Aligner;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
 

@@ -8,8 +8,8 @@
 //! so they are matched only as a run: its calls are equal, one by one and in the same order. Runs that occur several
 //! times are matched in order.
 
-use super::Aligner;
-use crate::diff::Relation;
+use super::aligner::Aligner;
+use crate::diff::relation::Relation;
 use crate::diff::weights::MOVED_RUN;
 use crate::side::{PerSide, Side};
 use rustc_hash::FxHasher;

@@ -8,9 +8,9 @@
 //! The last pass matches unmatched calls whose callers are not matched with each other, such as a
 //! module that has a new caller.
 
-use super::Aligner;
+use super::aligner::Aligner;
 use super::inner::is_one_inside_other;
-use crate::diff::Relation;
+use crate::diff::relation::Relation;
 use crate::diff::weights::{
     BESIDE, CROWD, LOOKED_INTO, MOVED_ELSEWHERE, NEAR, NEAREST, PART_OF_CROWD, ROUNDS, SHORT_LIST,
     SIBLINGS_BESIDE, UNMISTAKABLE,

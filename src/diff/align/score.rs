@@ -1,12 +1,12 @@
 //! Scores possible matches of siblings by the number of tokens that the two siblings share.
 
-use super::Both;
+use super::aligner::Both;
 use super::compare::{Compare, Tokens};
 use super::inner::is_one_inside_other;
 use super::layers::{self, Credit};
+use super::lone_threads::LoneThread;
 use super::plain::shared_tokens;
 use super::runs;
-use super::threads::LoneThread;
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;

@@ -1,8 +1,8 @@
 //! Finds the backward steps that a compiled backward region replaced. These steps belong to the forward ops that the
 //! corresponding forward region replaced.
 
-use super::super::NONE;
-use super::Finder;
+use super::finder::Finder;
+use crate::diff::relation::NONE;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 

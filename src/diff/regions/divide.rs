@@ -5,8 +5,8 @@
 //! kernels of each region name as many ops in its run as possible. On a tie, the length of each run is chosen to be as
 //! close as possible to the region's share of the work.
 
+use super::finder::{Finder, WRAPPER};
 use super::names::{is_fused, named_ops};
-use super::{Finder, WRAPPER};
 use crate::program::Words;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};

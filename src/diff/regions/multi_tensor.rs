@@ -7,9 +7,10 @@
 //! The first `_foreach_add_` replaced the first `add_` of each tensor, and the second `_foreach_add_` replaced the
 //! second `add_` of each tensor.
 
+use super::finder::Finder;
 use super::place::Stretch;
-use super::{Finder, RegionKind, names};
-use crate::diff::Relation;
+use super::{RegionKind, names};
+use crate::diff::relation::Relation;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Finds the calls between two matched pairs that a region on the opposite side may have replaced.
 
-use super::super::{NONE, Relation};
-use super::Finder;
+use super::finder::Finder;
+use crate::diff::relation::{NONE, Relation};
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
 
