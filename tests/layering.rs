@@ -325,21 +325,51 @@ fn the_python_package_depends_only_on_the_library() {
     }
 }
 
-/// Describes the groups of files that use each other in a cycle. For each pair of files in such a cycle, one line lists
-/// the names that the first file uses from the second file.
-fn circles(ties: &Ties) -> Vec<String> {
+/// The largest number of files that may use each other in a circle.
+const LARGEST_CIRCLE: usize = 4;
+
+/// The circles that remain, each with the module whose file takes part in it, and a reason.
+const CIRCLES: [(&str, &str); 14] = [
+    (
+        "crates/tracetree-cli/src",
+        "the pages of the manual are generated from the parser of the arguments",
+    ),
+    ("crates/tracetree-cli/src/summary", "the screen shows the summary that its module collects"),
+    ("crates/tracetree-fleet/src/shard", "a shard reads itself from a file"),
+    ("crates/tracetree-gate/src/recording", "a recording adds its own places"),
+    ("crates/tracetree-trace/src/program", "the evidence of a program is one of its facts"),
+    (
+        "crates/tracetree-trace/src/program/layers",
+        "layers are found by two methods, which return them",
+    ),
+    ("crates/tracetree-trace/src/program/model", "the model is built from signs of two kinds"),
+    (
+        "crates/tracetree-trace/src/storage",
+        "a location is a local path or an address, and both list locations",
+    ),
+    ("crates/tracetree-trace/src/trace/reader/repair", "the rewriter asks which bytes to repair"),
+    ("crates/tracetree-trace/src/tree", "nesting fills the columns of the tree"),
+    ("src/comparison", "the median run of a side is found with the options of the comparison"),
+    ("src/report", "a report writes its folder"),
+    ("src/report/markdown", "the three parts of the document share its writer"),
+    ("src/report/text/narrative", "the three parts of the screen share its figures"),
+];
+
+/// The groups of files that use each other in a circle.
+fn circles(ties: &Ties) -> Vec<Vec<&str>> {
     let graph: DiGraphMap<&str, ()> = ties.keys().map(|(from, to)| (&**from, &**to)).collect();
-    let several = tarjan_scc(&graph).into_iter().filter(|files| files.len() > 1);
-    let text = |files: Vec<&str>| {
-        let has = |file: &String| files.contains(&file.as_str());
-        let inside = ties.iter().filter(|((from, to), _)| has(from) && has(to));
-        let lines = inside.map(|((from, to), names)| {
-            let names = names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-            format!("  {from} uses {names} of {to}\n")
-        });
-        lines.collect()
-    };
-    several.map(text).collect()
+    tarjan_scc(&graph).into_iter().filter(|files| files.len() > 1).collect()
+}
+
+/// For each pair of files in a circle, a line with the names that the first file uses from the second file.
+fn describe(ties: &Ties, files: &[&str]) -> String {
+    let has = |file: &String| files.contains(&file.as_str());
+    let inside = ties.iter().filter(|((from, to), _)| has(from) && has(to));
+    let lines = inside.map(|((from, to), names)| {
+        let names = names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        format!("  {from} uses {names} of {to}\n")
+    });
+    lines.collect()
 }
 
 #[test]
@@ -354,24 +384,37 @@ fn no_files_use_each_other_in_a_circle() {
     });
     let ties = Modules::of(files).ties();
     assert!(ties.len() > 1000, "only {} ties were found", ties.len());
-    let circles = circles(&ties).join("\n");
-    assert!(circles.is_empty(), "move one of the names to a file that both can use:\n{circles}");
+    let mut found: Vec<&str> = Vec::new();
+    for files in circles(&ties) {
+        let known = CIRCLES.iter().find(|(module, _)| files.contains(module));
+        let is_small = files.len() <= LARGEST_CIRCLE;
+        let text = describe(&ties, &files);
+        assert!(is_small, "move one of the names to a file that both can use:\n{text}");
+        let (module, _) = known.unwrap_or_else(|| panic!("not in the list of circles:\n{text}"));
+        found.push(module);
+    }
+    let gone = CIRCLES.iter().filter(|(module, _)| !found.contains(module));
+    assert_eq!(gone.collect::<Vec<_>>(), [&("", ""); 0], "remove what is no longer a circle");
 }
 
 #[test]
-fn a_circle_is_found_through_a_reexport_but_not_between_a_folder_and_its_files() {
+fn a_circle_is_found_through_a_reexport_and_between_a_folder_and_its_files() {
     let circles_of = |files: &[(&str, &str)]| {
         let files = files.iter().map(|&(path, code)| (path.to_owned(), code.to_owned()));
-        circles(&Modules::of(files).ties())
+        let ties = Modules::of(files).ties();
+        circles(&ties).iter().map(|files| describe(&ties, files)).collect::<Vec<_>>()
     };
     let folder =
         ("src/a/mod.rs", "pub use one::{One, self as first};\nuse two::Two;\nstruct All(Two);");
-    let one = ("src/a/one.rs", "use super::{All, two::{self, Two}};\npub struct One;");
+    let one = ("src/a/one.rs", "use super::two::{self, Two};\npub struct One;");
     let two =
         ("src/a/two.rs", "pub struct Two;\n#[cfg(test)]\nmod tests {\n    use super::One;\n}");
     assert_eq!(circles_of(&[folder, one, two]), [""; 0]);
-    let two = ("src/a/two.rs", "fn two() -> crate::a::One {}");
-    let found = circles_of(&[folder, one, two]);
+    let through = ("src/a/two.rs", "fn two() -> crate::a::One {}");
+    let found = circles_of(&[folder, one, through]);
     assert_eq!(found.len(), 1);
     assert!(found[0].contains("src/a/two uses One of src/a/one"), "{found:?}");
+    let upward = ("src/a/two.rs", "use super::All;\npub struct Two;");
+    let found = circles_of(&[folder, one, upward]);
+    assert!(found[0].contains("src/a/two uses All of src/a"), "{found:?}");
 }

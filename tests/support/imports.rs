@@ -45,8 +45,7 @@ impl Modules {
     }
 
     /// For each file, the other files that it uses, with the used names. The use of a re-exported name counts as a use
-    /// of the file that defines the name. Uses of a file's own parent modules are omitted, because the methods of a
-    /// type are often spread over the folder below the type's module.
+    /// of the file that defines the name.
     pub(crate) fn ties(&self) -> Ties {
         let mut ties = Ties::new();
         for (module, code) in &self.code {
@@ -55,8 +54,7 @@ impl Modules {
             for Mention { path, name, is_reexport } in self.mentions(module) {
                 let is_only_passed_on = is_reexport && !name.is_some_and(|name| is_used(&name));
                 let (file, name) = self.resolve(module, &path);
-                let is_above = format!("{module}/").starts_with(&format!("{file}/"));
-                if self.code.contains_key(&file) && !is_above && !is_only_passed_on {
+                if self.code.contains_key(&file) && file != *module && !is_only_passed_on {
                     ties.entry((module.clone(), file)).or_default().insert(name);
                 }
             }

@@ -11,8 +11,8 @@
 //! >> aten::linear
 //! ```
 
-use super::change::KernelChange;
-use super::explain::{self, FusionEvidence, put_together};
+use super::change::{FusionEvidence, KernelChange};
+use super::explain::{self, put_together};
 use super::leaves::Leaf;
 use super::pieces::Pieces;
 use crate::diff::MergedId;

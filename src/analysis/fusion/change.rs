@@ -1,6 +1,5 @@
 //! How the number of kernels at a node differs between the sides.
 
-use super::explain::FusionEvidence;
 use crate::side::Side;
 
 /// Minimum number of instances that must agree for a fusion to be reported outside of compiled regions.
@@ -13,4 +12,29 @@ pub enum KernelChange {
     FusedIn(Side, FusionEvidence),
     /// The counts differ for an unknown reason.
     Count,
+}
+
+/// The evidence that one side fused the work of several ops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FusionEvidence {
+    /// An op or kernel name on the side with fewer kernels lists the replaced ops.
+    Names,
+    /// One category of work on the side with fewer kernels replaces several categories.
+    Kinds,
+    /// One op takes the combined inputs of several ops with the same name.
+    Shapes,
+    /// One op with one kernel replaces several ops and takes their external inputs.
+    Place,
+}
+
+impl FusionEvidence {
+    /// The name of the evidence in tables: `names`, `kinds`, `shapes`, `place`.
+    pub fn label(self) -> &'static str {
+        match self {
+            FusionEvidence::Names => "names",
+            FusionEvidence::Kinds => "kinds",
+            FusionEvidence::Shapes => "shapes",
+            FusionEvidence::Place => "place",
+        }
+    }
 }

@@ -17,36 +17,11 @@
 //!
 //! Copies on the other side need no explanation, because a fusion is expected to remove copies.
 
-use super::change::KernelChange;
+use super::change::{FusionEvidence, KernelChange};
 use super::leaves::Leaf;
 use super::pieces::Pieces;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
-
-/// The evidence that one side fused the work of several ops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FusionEvidence {
-    /// An op or kernel name on the side with fewer kernels lists the replaced ops.
-    Names,
-    /// One category of work on the side with fewer kernels replaces several categories.
-    Kinds,
-    /// One op takes the combined inputs of several ops with the same name.
-    Shapes,
-    /// One op with one kernel replaces several ops and takes their external inputs.
-    Place,
-}
-
-impl FusionEvidence {
-    /// The name of the evidence in tables: `names`, `kinds`, `shapes`, `place`.
-    pub fn label(self) -> &'static str {
-        match self {
-            FusionEvidence::Names => "names",
-            FusionEvidence::Kinds => "kinds",
-            FusionEvidence::Shapes => "shapes",
-            FusionEvidence::Place => "place",
-        }
-    }
-}
 
 /// The side with fewer kernels; the candidate if both sides have the same number of kernels.
 pub(super) fn short_side(kernels: &PerSide<Vec<CallId>>) -> Side {

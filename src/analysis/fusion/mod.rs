@@ -24,8 +24,7 @@ mod regions;
 use crate::analysis::account::Ledger;
 use crate::analysis::categories::CategoryTable;
 use crate::order::Order as _;
-pub use change::KernelChange;
-pub use explain::FusionEvidence;
+pub use change::{FusionEvidence, KernelChange};
 pub(super) use leaves::shapes;
 
 use crate::diff::{MergedId, TraceDiff};

@@ -13,8 +13,7 @@
 //! nearby kernel if its name mentions an op that is assigned to the nearby kernel. For example, the second kernel of a
 //! two-step reduction has no ops of its own. Ops and kernels that cannot be matched by name remain unassigned.
 
-use super::change::KernelChange;
-use super::explain::FusionEvidence;
+use super::change::{FusionEvidence, KernelChange};
 use super::leaves::Leaf;
 use super::pieces::Pieces;
 use crate::diff::{MergedId, Region};
