@@ -98,7 +98,17 @@ impl Analysis {
         let mut found = Obstacle::between(footings.as_ref(), LOST_LAUNCHES);
         let other = OTHER_MODEL.iter().filter_map(|code| self.comparability().both.get(code));
         found.extend(other.map(|note| Obstacle::OtherProgram(note.message.clone())));
+        found.extend(self.other_scale());
         found
+    }
+
+    /// The obstacle that all times of one side are implausibly long; `None` if they are plausible, or if the devices
+    /// differ, because the difference between two devices has no limit.
+    #[doc(hidden)]
+    pub fn other_scale(&self) -> Option<Obstacle> {
+        let platforms = PerSide::from_fn(|side| Footing::of(self.diff().program(side)).devices);
+        let is_one_device = platforms.baseline == platforms.candidate;
+        self.judged().implausible_scale().filter(|_| is_one_device).map(Obstacle::OtherScale)
     }
 }
 

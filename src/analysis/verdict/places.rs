@@ -4,9 +4,11 @@
 use super::family::{Family, Question};
 use super::judgement::{Judgement, Repeats, Thresholds, Work};
 use super::sampler::{Sampler, has_other_options};
+use super::shift::{drift, judge_runs};
 use super::site::Site;
 use crate::analysis::Attribution;
 use crate::analysis::comparability::Comparability;
+use crate::analysis::robust::median;
 use crate::analysis::runs::walls_of_runs;
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
@@ -26,6 +28,8 @@ pub struct Verdicts {
     pub family: Family,
     /// The verdict on the total measured time.
     pub total: Judgement,
+    /// How much the speed of the machine varies from run to run; 0 if the repeats are not runs.
+    pub drift: f64,
     /// The verdict on the wall time per step, with runs as repeats; `None` if a side has only one run, or if some
     /// runs have steps and others do not.
     pub step: Option<Judgement>,
@@ -53,6 +57,20 @@ impl Verdicts {
     }
 }
 
+/// A program or machine that is this many times as slow or as fast at almost all call sites is implausible.
+const MOST_SCALE: f64 = 20.0;
+
+impl Verdicts {
+    /// How many times as long the same work takes in the candidate: the median over the call sites. `None` if this is
+    /// plausible. Otherwise, the times of one side were probably recorded or converted in another unit.
+    pub(in crate::analysis) fn implausible_scale(&self) -> Option<f64> {
+        let same = self.sites.iter().filter(|site| site.work == Work::Same);
+        let logs: Vec<f64> = same.filter_map(|site| site.judgement.ratio()).map(f64::ln).collect();
+        let scale = median(&logs);
+        (scale.abs() > MOST_SCALE.ln()).then(|| scale.exp())
+    }
+}
+
 impl Verdicts {
     /// Tests the total time and each call site.
     pub(in crate::analysis) fn of(
@@ -77,13 +95,18 @@ impl Verdicts {
         });
         let all = PerSide::from_fn(|side| analysis.accounted_calls(side).to_vec());
         let total = family.judge(&sampler.question(&all, &works), thresholds);
-        let step = step_question(analysis, comparability).map(|question| {
-            // The step time has no q, because its test is a single planned test, not one of hundreds.
-            Judgement { q: None, ..family.judge(&question, thresholds) }
-        });
+        let drift = match sampler.repeats() {
+            Repeats::Runs => drift(PerSide::from_fn(|side| {
+                sites.iter().map(|site| &*site.question.samples[side]).collect()
+            })),
+            Repeats::Steps | Repeats::None | Repeats::OtherOptions => 0.0,
+        };
+        let step = step_question(analysis, comparability)
+            .and_then(|question| judge_runs(&question, drift, thresholds));
         let steps = sampler.steps.map(|steps| steps.len());
         let least = thresholds.least(total.mean_us);
-        Verdicts { repeats: sampler.repeats(), steps, least, family, total, step, sites, works }
+        let repeats = sampler.repeats();
+        Verdicts { repeats, steps, least, family, total, drift, step, sites, works }
     }
 }
 
