@@ -199,7 +199,7 @@ impl<'a> Judge<'a> {
     ) {
         let effects = self.scale.effects(change.kind, work, all);
         let varies = self
-            .steps_of(all)
+            .steps_of(all, work)
             .or_else(|| self.varies(change.kind, all))
             .or_else(|| self.rearranged(&effects, work));
         let is_excused = varies.is_some() && !self.is_new_in_steps(all, work);
@@ -302,14 +302,18 @@ impl<'a> Judge<'a> {
     }
 
     /// A remark that only some compared steps contain the changed calls; `None` if all steps contain them.
-    fn steps_of(&self, sites: &[ChangeSite]) -> Option<String> {
+    fn steps_of(&self, sites: &[ChangeSite], work: &PerSide<Work>) -> Option<String> {
         if self.analysis.wall().basis() == WallBasis::Events {
             return None;
         }
         let with = self.steps_with(sites);
         let (with, all) = (with.baseline.max(with.candidate), self.scale.steps.candidate);
-        (0 < with && with < all)
-            .then(|| format!("in {with} of {all} steps, so the change varies within a run"))
+        let meaning = if self.is_new_in_steps(sites, work) {
+            "but in no step of the baseline"
+        } else {
+            "so the change varies within a run"
+        };
+        (0 < with && with < all).then(|| format!("in {with} of {all} steps, {meaning}"))
     }
 
     /// The number of steps of each side that contain the changed calls.

@@ -219,8 +219,8 @@ impl fmt::Display for Damage {
             ),
             Damage::MisplacedGpuEvents(events, all) => write!(
                 f,
-                "{} before their launch, before earlier work of their stream, or at the same instant as \
-                 other work of their stream; the times cannot be right. Record again",
+                "{} start before their launch, before earlier work of their stream, or together with other \
+                 work of their stream; the times cannot be right. Record again",
                 share(events, all, "GPU event")
             ),
             Damage::MissingSteps(steps) => write!(
