@@ -62,12 +62,13 @@ const MOST_SCALE: f64 = 20.0;
 
 impl Verdicts {
     /// How many times as long the same work takes in the candidate: the median over the call sites. `None` if this is
-    /// plausible. Otherwise, the times of one side were probably recorded or converted in another unit.
+    /// plausible, or if most call sites are not the same. Otherwise, the times of one side were probably recorded or
+    /// converted in another unit.
     pub(in crate::analysis) fn implausible_scale(&self) -> Option<f64> {
         let same = self.sites.iter().filter(|site| site.work == Work::Same);
         let logs: Vec<f64> = same.filter_map(|site| site.judgement.ratio()).map(f64::ln).collect();
-        let scale = median(&logs);
-        (scale.abs() > MOST_SCALE.ln()).then(|| scale.exp())
+        let (scale, is_one_program) = (median(&logs), 2 * logs.len() > self.sites.len());
+        (is_one_program && scale.abs() > MOST_SCALE.ln()).then(|| scale.exp())
     }
 }
 
