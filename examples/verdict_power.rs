@@ -4,6 +4,7 @@
 //! ```sh
 //! TRACETREE_TRACES=DIR cargo run --release --example verdict_power        # all traces with steps below DIR
 //! cargo run --release --example verdict_power -- TRACE…
+//! cargo run --release --example verdict_power -- --runs RUN…               # whole runs instead of steps
 //! ```
 //! The steps of one trace are split into two sides. The two sides differ only by noise, so any verdict `slower` or
 //! `faster` is false. Then a slowdown is simulated: on one side, the times of one call site are multiplied by a factor,
@@ -14,12 +15,19 @@
 //! is drawn twice agrees with itself. Scaled times are not rounded to the resolution of the trace's clock. Call sites
 //! without work in some of the steps are ignored, because a different rule applies to them (see
 //! `docs/reference/verdicts.md`).
+//!
+//! With `--runs`, the example measures the time decision of the gate instead: how often a slow-down of the whole
+//! candidate exceeds the default limit of 10%, for several numbers of runs per side. The runs are drawn from two
+//! simulated machines, whose speed varies from run to run by 1% and by 5% (standard deviation), and from the given
+//! runs of one program.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
 use std::path::{Path, PathBuf};
 use tracetree::analysis::Analysis;
-use tracetree::analysis::verdict::{Family, Judgement, Question, Thresholds, Verdict};
+use tracetree::analysis::verdict::{
+    Family, Judgement, Question, Ruling, Shift, Thresholds, Verdict, drift,
+};
 use tracetree::diff::TraceDiff;
 use tracetree::trace::Trace;
 use tracetree::tree::CallTree;
@@ -38,6 +46,11 @@ const QUIET: f64 = 0.02;
 const DIVISIONS: usize = 20;
 
 fn main() -> Result<()> {
+    let mut arguments = std::env::args_os().skip(1).peekable();
+    if arguments.next_if(|word| word == "--runs").is_some() {
+        let paths: Vec<PathBuf> = arguments.map(PathBuf::from).collect();
+        return power_of_runs(&paths);
+    }
     let named: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     let paths = match std::env::var_os("TRACETREE_TRACES") {
         Some(folder) if named.is_empty() => traces_below(Path::new(&folder)),
@@ -137,16 +150,10 @@ fn divided(steps: usize, count: usize) -> Vec<PerSide<Vec<usize>>> {
     choices.filter(|sides| Side::BOTH.iter().all(|&side| sides[side].len() == count)).collect()
 }
 
-/// Steps for both sides, drawn with replacement (SplitMix64).
+/// Steps for both sides, drawn with replacement.
 fn drawn(steps: usize, count: usize, seed: u64) -> PerSide<Vec<usize>> {
-    let mut state = seed;
-    let mut draw = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % steps as u64) as usize
-    };
-    PerSide::from_fn(|_| (0..count).map(|_| draw()).collect())
+    let mut random = Random(seed);
+    PerSide::from_fn(|_| (0..count).map(|_| (random.next() % steps as u64) as usize).collect())
 }
 
 fn question(times: &[f64], sides: &PerSide<Vec<usize>>) -> Question {
@@ -235,5 +242,136 @@ impl Counts {
         cells.extend(self.quiet[..3].iter().map(|share| share.percent()));
         cells.push(self.others[3].percent());
         cells.join(" | ")
+    }
+}
+
+/// The allowed increase of the step time, which is the default of the gate.
+const LIMIT: f64 = 0.1;
+
+/// Numbers of runs per side.
+const RUNS: [usize; 4] = [1, 3, 5, 9];
+
+/// Slow-downs of the whole candidate; the first one is none at all.
+const SLOWDOWNS: [f64; 6] = [0.0, 0.02, 0.05, 0.1, 0.3, 1.0];
+
+/// Number of draws for each number in the table.
+const DRAWS: u64 = 2_000;
+
+/// The times of one run: the step time and the time of each call site, in µs.
+#[derive(Clone)]
+struct Run {
+    step: f64,
+    sites: Vec<f64>,
+}
+
+impl Run {
+    /// A run with one call site, which is the whole step.
+    fn simulated(step: f64) -> Run {
+        Run { step, sites: vec![step] }
+    }
+}
+
+fn power_of_runs(paths: &[PathBuf]) -> Result<()> {
+    println!(
+        "| machine | runs per side | unchanged | +2% | +5% | +10% | +30% | +100% |\n|---|---|---|---|---|---|---|---|"
+    );
+    for (machine, deviation) in [("1%", 0.01), ("5%", 0.05)] {
+        let draw = |runs: usize, seed: u64| -> Vec<Run> {
+            let mut random = Random(seed);
+            let time = |_| Run::simulated(1e4 * (deviation * random.normal()).exp());
+            (0..2 * runs).map(time).collect()
+        };
+        rows(machine, usize::MAX, draw);
+    }
+    let recorded = recorded(paths)?;
+    if !recorded.is_empty() {
+        let draw = |runs: usize, seed: u64| Random(seed).some(&recorded, 2 * runs);
+        rows("the given runs", recorded.len(), draw);
+    }
+    Ok(())
+}
+
+/// Prints a row for each number of runs: how often the gate fails, and how often it is inconclusive.
+fn rows(machine: &str, most: usize, draw: impl Fn(usize, u64) -> Vec<Run>) {
+    for runs in RUNS.into_iter().filter(|runs| 2 * runs <= most) {
+        let cells = SLOWDOWNS.map(|slowdown| {
+            let (mut failed, mut open) = (Share::default(), Share::default());
+            for seed in 0..DRAWS {
+                let ruling = ruling(&draw(runs, seed), slowdown);
+                failed.add(ruling == Ruling::Exceeds);
+                open.add(matches!(ruling, Ruling::Open(_)));
+            }
+            format!("{} / {}", failed.percent(), open.percent())
+        });
+        println!("| {machine} | {runs} | {} |", cells.join(" | "));
+    }
+}
+
+/// The decision of the gate if the second half of the runs is slowed down.
+fn ruling(runs: &[Run], slowdown: f64) -> Ruling {
+    let (baseline, candidate) = runs.split_at(runs.len() / 2);
+    let before: Vec<f64> = baseline.iter().map(|run| run.step).collect();
+    let after: Vec<f64> = candidate.iter().map(|run| run.step * (1.0 + slowdown)).collect();
+    let sites = [baseline, candidate].map(|runs| {
+        let of_site = |site: usize| runs.iter().map(|run| run.sites[site]).collect::<Vec<f64>>();
+        (0..runs[0].sites.len()).map(of_site).collect::<Vec<_>>()
+    });
+    let [one, two] = sites.each_ref().map(|sites| sites.iter().map(Vec::as_slice).collect());
+    let shift =
+        Shift::between(PerSide::new(&before[..], &after[..]), drift(PerSide::new(one, two)))
+            .expect("runs on both sides");
+    shift.ruling(LIMIT * shift.medians.baseline)
+}
+
+/// The times of recorded runs of one program. The call sites that all runs have are kept.
+fn recorded(paths: &[PathBuf]) -> Result<Vec<Run>> {
+    let mut steps = Vec::new();
+    let mut of_sites: std::collections::BTreeMap<String, Vec<f64>> = Default::default();
+    for (number, path) in paths.iter().enumerate() {
+        let tree = CallTree::build(Trace::open(path)?);
+        let analysis = Analysis::new(TraceDiff::new(tree.clone(), tree));
+        steps.push(1e3 * analysis.wall().totals(Side::Baseline).step_ms());
+        for site in &analysis.judged().sites {
+            let name = format!("{} {}", site.name, site.module.baseline);
+            let times = of_sites.entry(name).or_default();
+            times.resize(number + 1, 0.0);
+            times[number] += site.time.baseline.as_micros();
+        }
+    }
+    of_sites.retain(|_, times| times.len() == paths.len() && times.iter().all(|&time| time > 0.0));
+    let run = |(number, step)| {
+        let sites = of_sites.values().map(|times| times[number]).collect();
+        Run { step, sites }
+    };
+    Ok(steps.into_iter().enumerate().map(run).collect())
+}
+
+/// Random numbers (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number from 0 to 1.
+    fn uniform(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// A normally distributed number: the sum of twelve uniform numbers has the variance 1.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
+    }
+
+    /// Some of the runs, each at most once.
+    fn some(&mut self, runs: &[Run], count: usize) -> Vec<Run> {
+        let mut left = runs.to_vec();
+        (0..count)
+            .map(|_| left.swap_remove((self.uniform() * left.len() as f64) as usize))
+            .collect()
     }
 }

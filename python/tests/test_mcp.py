@@ -85,7 +85,7 @@ def test_the_tools_answer_in_pages(root: Path, d: tracetree.Comparison) -> None:
     assert "op aten::miopen_convolution" in subtree and "gpu " in found
     assert "thread 950 (python3)" in roots
     assert explained == str(d.explain(baseline=38)) or "page 1" in explained
-    assert failing.startswith("FAIL") and "aten::mul" in failing and "not tested: with 1 run" in failing
+    assert failing.startswith("FAIL") and "aten::mul" in failing and "with 1 run per side" in failing
     assert passing.startswith("PASS") and "runs 3 | 3" in passing
 
 

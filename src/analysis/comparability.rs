@@ -11,12 +11,10 @@ use super::modules;
 use super::robust::median;
 use crate::analysis::account::Ledger;
 use crate::analysis::conditions::check_conditions;
-use crate::analysis::runs::{Run, evidence};
 use crate::analysis::steps::StepPairs;
 use crate::diff::{TraceDiff, Window};
 use crate::program::{
-    Architecture, Damage, Footing, Found, LOST_LAUNCHES, LayerId, Measure, Obstacle, Stack,
-    StackKind, Steps, counted,
+    Architecture, Damage, Found, LayerId, Measure, Stack, StackKind, Steps, counted,
 };
 use crate::side::{PerSide, Side};
 use crate::trace::{Category, Nanos, Note, Notes, TextId};
@@ -92,26 +90,8 @@ impl Comparability {
 }
 
 /// Codes of the notes for traces that record different models, or different layers of the same model.
-const OTHER_MODEL: [&str; 3] = ["DIFFERENT_MODEL", "DIFFERENT_ARCHITECTURE", "DIFFERENT_WINDOW"];
-
-/// The reasons why the two traces cannot be used to check time limits; empty if they can be used. One possible
-/// reason is that the devices differ. Callers ignore this reason if the user compares two devices on purpose.
-#[doc(hidden)]
-pub fn obstacles(
-    diff: &TraceDiff,
-    runs: &PerSide<Vec<Run>>,
-    comparability: &Comparability,
-) -> Vec<Obstacle> {
-    let footings = PerSide::from_fn(|side| {
-        let mut footing = Footing::of(diff.program(side));
-        footing.runs = evidence(diff, runs, side);
-        footing
-    });
-    let mut found = Obstacle::between(footings.as_ref(), LOST_LAUNCHES);
-    let other = OTHER_MODEL.iter().filter_map(|code| comparability.both.get(code));
-    found.extend(other.map(|note| Obstacle::OtherProgram(note.message.clone())));
-    found
-}
+pub(super) const OTHER_MODEL: [&str; 3] =
+    ["DIFFERENT_MODEL", "DIFFERENT_ARCHITECTURE", "DIFFERENT_WINDOW"];
 
 /// Describes the data that is missing from the totals of each side: `after: 3 of 785 launches (0.4%) without a GPU
 /// event …`.

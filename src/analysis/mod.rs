@@ -23,6 +23,8 @@ pub mod memory;
 mod modules;
 #[doc(hidden)]
 pub mod named_calls;
+#[doc(hidden)]
+pub mod obstacles;
 mod options;
 pub mod replay;
 #[doc(hidden)]

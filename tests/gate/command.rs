@@ -230,7 +230,7 @@ fn runs(folder: &TempDir, name: &str, factors: &[f64]) -> Vec<String> {
 }
 
 #[test]
-fn with_several_runs_a_significant_time_fails_and_noise_passes() {
+fn with_several_runs_a_time_beyond_noise_fails_and_a_time_within_the_limit_passes() {
     let folder = folder();
     let base = runs(&folder, "base", &[1.0, 1.01, 0.99]);
     let slow = runs(&folder, "slow", &[1.3, 1.31, 1.29]);
@@ -245,6 +245,7 @@ fn with_several_runs_a_significant_time_fails_and_noise_passes() {
     let slower = gate(&slow);
     assert_eq!(code(&slower), 1, "{}", text(&slower));
     assert!(text(&slower).contains("failed: host_time increased"), "{}", text(&slower));
+    assert!(text(&slower).contains("3 runs per side, all apart"), "{}", text(&slower));
     assert!(text(&slower).contains("run-to-run noise: step_wall"), "{}", text(&slower));
     for new in [&noisy, &base] {
         let output = gate(new);
@@ -441,7 +442,7 @@ fn a_finding_names_its_first_call_sites_and_counts_the_others() {
     let late = run(&folder(), &["gate", "--base", &loader[0], "--new", &loader[1]]);
     assert_eq!(code(&late), 3);
     let first = text(&late).lines().next().unwrap_or_default().to_owned();
-    assert!(first.contains("time inconclusive: step_wall 10.524 ms"), "{first}");
+    assert!(first.contains("INCONCLUSIVE (structure passed): step_wall 10.524 ms"), "{first}");
 }
 
 fn files(folder: &TempDir) -> Vec<String> {
@@ -525,4 +526,56 @@ fn a_result_can_go_to_a_device() {
     assert!(!std::fs::metadata("/dev/null").expect("a device").is_file());
     let output = gate(&rerun(), &["-o", "/dev/stdout"]);
     assert!(text(&output).starts_with("PASS"), "{}", errors(&output));
+}
+
+#[test]
+fn the_first_line_names_the_rule_file_and_quiet_gives_the_reason() {
+    let folder = folder();
+    std::fs::write(folder.path().join("tracetree.toml"), "[[rule]]\nrule = \"new_op\"\n")
+        .expect("a file");
+    let (base, new) = (cnn(), extra_op());
+    let changed = run(&folder, &["gate", "--base", &base, "--new", &new, "-q"]);
+    assert_eq!(code(&changed), 1);
+    let first = text(&changed).lines().next().unwrap_or_default().to_owned();
+    assert!(first.contains("rules tracetree.toml"), "{first}");
+    let told = errors(&changed);
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(told.contains("gate: FAIL"), "{told}");
+    let damaged = run(&folder, &["diff", &base, &new, "-q", "--no-report", "--fail-on", "gpu:1%"]);
+    assert_eq!(code(&damaged), 3);
+    assert_eq!(errors(&damaged).lines().count(), 1, "{}", errors(&damaged));
+    assert!(errors(&damaged).contains("was not measured"), "{}", errors(&damaged));
+}
+
+#[test]
+fn a_baseline_of_a_cut_off_trace_comes_with_a_warning() {
+    let folder = folder();
+    let whole = scaled(&cnn(), 1.0).to_string();
+    std::fs::write(folder.path().join("cut.json"), &whole[..whole.len() * 3 / 4]).expect("a file");
+    let recorded = run(&folder, &["baseline", "record", "cut.json", "-o", "base.ttb"]);
+    assert_eq!(code(&recorded), 0, "{}", errors(&recorded));
+    assert!(
+        errors(&recorded).contains("warning: cut.json: the file is cut off"),
+        "{}",
+        errors(&recorded)
+    );
+}
+
+#[test]
+fn an_error_in_the_rules_is_one_line_with_its_position_and_no_far_fetched_suggestion() {
+    let folder = folder();
+    let refused = |rules: &str| {
+        std::fs::write(folder.path().join("rules.toml"), rules).expect("a file");
+        let output =
+            run(&folder, &["gate", "--base", &cnn(), "--new", &cnn(), "--rules", "rules.toml"]);
+        assert_eq!(code(&output), 2, "{rules}: {}", text(&output));
+        errors(&output)
+    };
+    let told = refused("[[rule]]\nrule = \"new_op\"\npth = 3\n");
+    assert!(told.contains("line 3, column 1: unknown field `pth`"), "{told}");
+    assert!(!told.contains("\\n") && told.lines().count() == 1, "{told}");
+    let told = refused("tolerate = ['*']");
+    assert!(told.contains("unknown code `*`") && !told.contains("did you mean"), "{told}");
+    let told = refused(&"[[rule]]\nrule = \"new_op\"\nphase = \"decode\"\n".repeat(100_000));
+    assert!(told.contains("has 100000 rules; at most 1000"), "{told}");
 }

@@ -13,3 +13,4 @@ mod memory;
 mod one_change;
 mod one_engine;
 mod structure;
+mod trust;

@@ -142,6 +142,10 @@ fn check_limits(args: &DiffArgs, analysis: &Analysis, console: &mut Console) -> 
         for message in &checked.messages {
             console.say(&format!("--fail-on {limit}: {}", one_line(message)));
         }
+        if checked.outcome != GateOutcome::Pass {
+            let reasons = checked.messages.join("; ");
+            console.say_if_quiet(&format!("--fail-on {limit}: {}", one_line(&reasons)));
+        }
         worst = worst.and(checked.outcome);
     }
     worst

@@ -9,7 +9,7 @@ use super::progress::Progress;
 use clap::{ArgGroup, Args, Subcommand};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use tracetree::program::CaptureSource;
+use tracetree::program::{CaptureSource, Damage};
 use tracetree::report::one_line;
 use tracetree::{Error, Result, write_file};
 use tracetree_gate::{
@@ -92,8 +92,10 @@ pub(super) fn run(args: &GateArgs, console: &mut Console) -> Result<Outcome> {
         }
         None => console.print(|out| gate.write(args.format, out))?,
     }
-    if gate.outcome != GateOutcome::Pass && args.format != GateFormat::Text {
-        console.say(&format!("gate: {}", one_line(&gate.headline())));
+    if gate.outcome != GateOutcome::Pass {
+        let headline = format!("gate: {}", one_line(&gate.headline()));
+        let is_shown = args.output.is_none() && args.format == GateFormat::Text;
+        if is_shown { console.say_if_quiet(&headline) } else { console.tell(&headline) }
     }
     Ok(gate.outcome.into())
 }
@@ -106,6 +108,18 @@ fn layout(console: &Console) -> Layout {
 fn say_remarks(recording: &Recording, console: &mut Console) {
     for remark in &recording.remarks {
         console.say(&one_line(remark));
+    }
+}
+
+/// Warns about runs that are incomplete: a gate against such a baseline is inconclusive.
+fn say_damage(recording: &Recording, console: &mut Console) {
+    for run in &recording.runs {
+        for damage in Damage::of(&run.evidence) {
+            console.tell(&format!(
+                "warning: {}: {damage}; gates against this baseline are inconclusive",
+                one_line(&run.name)
+            ));
+        }
     }
 }
 
@@ -228,6 +242,7 @@ pub(super) fn run_baseline(args: &BaselineArgs, console: &mut Console) -> Result
         BaselineCommand::Record { runs, output, captures } => {
             let recording = read(&run_files(runs)?, captures.source(), &console.progress())?;
             say_remarks(&recording, console);
+            say_damage(&recording, console);
             recording.write_baseline(output)?;
             console.print(|out| recording.write_overview(out))?;
             console.say(&format!("baseline in {}", output.display()));

@@ -75,6 +75,13 @@ impl Console {
         }
     }
 
+    /// Prints a line to stderr only if `--quiet` is given: a short form of what is printed otherwise.
+    pub(super) fn say_if_quiet(&mut self, line: &str) {
+        if self.quiet {
+            self.tell(line);
+        }
+    }
+
     /// Prints notes about a trace to stderr.
     pub(super) fn say_notes(&mut self, trace: &str, notes: &[Note]) {
         for note in notes {

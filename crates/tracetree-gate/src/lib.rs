@@ -28,6 +28,6 @@ pub use recording::{Captured, Range, Recorder, Recording, RunFacts, Setup};
 pub use render::{GateFormat, Layout};
 pub use rules::{
     Allow, Budget, Date, FailOn, Inconclusive, Limit, MemoryMeasure, MemoryRule, Rule, Rules,
-    Scope, Severity, StepMeasure, StructureRule, TimeMeasure, TimeRule,
+    Scope, Severity, StepMeasure, StructureRule, TimeMeasure, TimeRule, Timing,
 };
 pub use runs::run_files;

@@ -106,6 +106,7 @@ impl Family {
             p,
             q,
             is_resolved: question.is_resolved(),
+            is_apart: are_apart(samples),
             few: Few::among(samples),
         }
     }

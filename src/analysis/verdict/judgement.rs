@@ -167,7 +167,8 @@ pub struct Judgement {
     pub spread_us: PerSide<f64>,
     /// Hodges–Lehmann shift, candidate − baseline, in µs; `None` if a side has no samples.
     pub shift_us: Option<f64>,
-    /// p-value of the moderated t test; `None` if the test was not applied, either because there are no
+    /// p-value of the moderated t test or, for the step time over runs, of the exact one-sided permutation test;
+    /// `None` if the test was not applied, either because there are no
     /// repeats or because the time in a repeat is zero.
     pub p: Option<f64>,
     /// The false discovery rate over all call sites if every test with a p-value of at most `p` counts as a
@@ -175,6 +176,8 @@ pub struct Judgement {
     pub q: Option<f64>,
     /// Whether the difference exceeds the maximum rounding error of the clock, which is one tick per event.
     pub is_resolved: bool,
+    /// Whether every repeat on one side takes longer than every repeat on the other side.
+    pub is_apart: bool,
     /// The few repeats that explain most of the difference; `None` if the difference is spread over many
     /// repeats.
     pub few: Option<Few>,

@@ -4,8 +4,10 @@
 use super::family::{Family, Question};
 use super::judgement::{Judgement, Repeats, Thresholds, Work};
 use super::sampler::{Sampler, has_other_options};
+use super::shift::{drift, judge_runs};
 use super::site::Site;
 use crate::analysis::comparability::Comparability;
+use crate::analysis::robust::median;
 use crate::analysis::runs::RunTimes;
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
@@ -25,6 +27,8 @@ pub struct Verdicts {
     pub family: Family,
     /// The verdict on the total measured time.
     pub total: Judgement,
+    /// How much the speed of the machine varies from run to run; 0 if the repeats are not runs.
+    pub drift: f64,
     /// The verdict on the wall time per step, with runs as repeats; `None` if a side has only one run, or if some
     /// runs have steps and others do not.
     pub step: Option<Judgement>,
@@ -52,6 +56,21 @@ impl Verdicts {
     }
 }
 
+/// A program or machine that is this many times as slow or as fast at almost all call sites is implausible.
+const MOST_SCALE: f64 = 20.0;
+
+impl Verdicts {
+    /// How many times as long the same work takes in the candidate: the median over the call sites. `None` if this is
+    /// plausible, or if most call sites are not the same. Otherwise, the times of one side were probably recorded or
+    /// converted in another unit.
+    pub(in crate::analysis) fn implausible_scale(&self) -> Option<f64> {
+        let same = self.sites.iter().filter(|site| site.work == Work::Same);
+        let logs: Vec<f64> = same.filter_map(|site| site.judgement.ratio()).map(f64::ln).collect();
+        let (scale, is_one_program) = (median(&logs), 2 * logs.len() > self.sites.len());
+        (is_one_program && scale.abs() > MOST_SCALE.ln()).then(|| scale.exp())
+    }
+}
+
 impl Verdicts {
     /// Tests the total time and each call site.
     pub(in crate::analysis) fn of(
@@ -76,13 +95,18 @@ impl Verdicts {
         });
         let all = PerSide::from_fn(|side| times.ledger.calls(side).to_vec());
         let total = family.judge(&sampler.question(&all, &works), thresholds);
-        let step = step_question(times, comparability).map(|question| {
-            // The step time has no q, because its test is a single planned test, not one of hundreds.
-            Judgement { q: None, ..family.judge(&question, thresholds) }
-        });
+        let drift = match sampler.repeats() {
+            Repeats::Runs => drift(PerSide::from_fn(|side| {
+                sites.iter().map(|site| &*site.question.samples[side]).collect()
+            })),
+            Repeats::Steps | Repeats::None | Repeats::OtherOptions => 0.0,
+        };
+        let step = step_question(times, comparability)
+            .and_then(|question| judge_runs(&question, drift, thresholds));
         let steps = sampler.steps.map(|steps| steps.len());
         let least = thresholds.least(total.mean_us);
-        Verdicts { repeats: sampler.repeats(), steps, least, family, total, step, sites, works }
+        let repeats = sampler.repeats();
+        Verdicts { repeats, steps, least, family, total, drift, step, sites, works }
     }
 }
 

@@ -25,8 +25,8 @@ impl Judgement {
         };
         match (self.verdict, self.is_tested()) {
             (Verdict::Slower | Verdict::Faster, _) => {
-                let (chance, few) = (self.chance(), self.in_few());
-                format!("{direction}{within} ({steps}{chance}{few}){unknown}")
+                let (verdict, chance, few) = (self.verdict.label(), self.chance(), self.in_few());
+                format!("{verdict}{within} ({steps}{chance}{few}){unknown}")
             }
             (Verdict::WithinNoise, _) if !self.is_resolved => {
                 format!("{direction} by less than the clock resolution of 1 µs per event ({steps})")
@@ -51,9 +51,11 @@ impl Judgement {
     }
 
     /// The evidence for a change: its false discovery rate, such as `, q 0.002`. If the work changed, no
-    /// correction is needed, and the uncorrected probability may be shown instead.
+    /// correction is needed, and the uncorrected probability may be shown instead. For the step time, which has no
+    /// false discovery rate, the best evidence is that the runs of the sides do not overlap.
     fn chance(&self) -> String {
         let (sign, chance) = match (self.p, self.q) {
+            (Some(_), None) if self.is_apart => return ", all apart".to_owned(),
             (Some(p), Some(q)) if q > USUAL_RATE => ("p", p),
             (Some(p), None) => ("p", p),
             (_, Some(q)) => ("q", q),
@@ -123,6 +125,7 @@ mod tests {
             p: q,
             q,
             is_resolved: true,
+            is_apart: false,
             few: None,
         }
     }

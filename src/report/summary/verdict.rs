@@ -56,7 +56,7 @@ pub struct StepVerdict {
     pub verdict: &'static str,
     /// A description of the verdict and of what was tested.
     pub words: String,
-    /// p-value of the moderated test over the runs.
+    /// One-sided p-value of the permutation test over the runs.
     pub p: Option<f64>,
 }
 

@@ -1,17 +1,16 @@
 //! Checks a comparison against the limit of `diff --fail-on`. There are three possible results: the limit is met, the
 //! limit is exceeded, or no decision is possible.
 //!
-//! The limit is checked in the same way as a hard time rule of a gate. If a side has a single run, but both sides have
-//! several steps, the limit counts as exceeded only if the steps also show a significant slowdown; otherwise the result
-//! is inconclusive.
+//! The limit is checked in the same way as a time rule of a gate.
 
+use super::health::other_program;
 use super::outcome::{Outcome, measured_by};
-use super::shift::{Decision, Scale, Shift, chance};
+use super::shift::{Decision, Hardness, Times, words};
 use crate::rules::{FailOn, StepMeasure};
 use tracetree::analysis::Analysis;
-use tracetree::analysis::comparability::obstacles;
-use tracetree::analysis::runs::{self, StepMeans, means_of_steps};
-use tracetree::analysis::verdict::{Family, Thresholds, Verdict};
+use tracetree::analysis::obstacles::obstacles;
+use tracetree::analysis::robust::lower_median;
+use tracetree::analysis::runs::{self, StepMeans};
 use tracetree::program::{Measure, Obstacle};
 use tracetree::side::{PerSide, Side};
 
@@ -37,12 +36,20 @@ impl FailOn {
     /// The result is inconclusive if a trace is incomplete or the two traces do not record the same work.
     /// Different devices are accepted, because the difference between devices may be what the user wants to measure.
     pub fn check(&self, analysis: &Analysis) -> Checked {
-        let obstacles = obstacles(analysis.diff(), analysis.runs(), analysis.comparability());
+        let obstacles = obstacles(
+            analysis.diff(),
+            analysis.runs(),
+            analysis.comparability(),
+            analysis.judged(),
+        );
         let refused: Vec<String> = obstacles
             .iter()
             .filter(|found| !matches!(found, Obstacle::OtherDevice(_)))
             .map(Obstacle::to_string)
             .collect();
+        let is_named = obstacles.iter().any(|found| matches!(found, Obstacle::OtherProgram(_)));
+        let unlike = other_program(analysis).filter(|_| !is_named).map(|other| other.to_string());
+        let refused: Vec<String> = refused.into_iter().chain(unlike).collect();
         if !refused.is_empty() {
             return Checked::inconclusive(refused);
         }
@@ -54,44 +61,37 @@ impl FailOn {
                  all runs or in none"
             )]);
         };
-        let shift = Shift { before: &before, after: &after };
-        let (median, _) = shift.medians();
-        let scale = scale(analysis, &analysis.judged().family);
-        let decision = match shift.decide(self.limit.above(median), true, scale) {
-            Decision::Exceeds(evidence) if shift.is_of_one_run() => {
-                self.within_one_run(analysis, evidence)
-            }
-            decision @ (Decision::Within(_) | Decision::Exceeds(_) | Decision::Unknown(_)) => {
-                decision
-            }
+        let times = Times {
+            runs: PerSide::new(&before, &after),
+            drift: analysis.judged().drift,
+            resolution_us: analysis.diff().coarse_tick().unwrap_or_default().as_micros(),
         };
-        self.checked(shift, decision, &evidence(analysis))
+        self.checked(times, Hardness::Tested, &evidence(analysis))
     }
 
-    /// Checks the mean step times if each side has a single run and the traces are complete.
+    /// Checks the mean step times of one rank of a fleet. Each rank is a single run whose trace is complete, so any time
+    /// above the limit exceeds it.
     pub fn check_means(&self, means: PerSide<StepMeans>) -> Checked {
-        let [before, after] = Side::BOTH.map(|side| self.value(means[side]));
-        let shift = Shift { before: &[before], after: &[after] };
-        let family = &Family::of(&[]);
-        let scale = Scale { family, resolution_us: 0.0, thresholds: Thresholds::default() };
-        self.checked(shift, shift.decide(self.limit.above(before), true, scale), "")
+        let [before, after] = Side::BOTH.map(|side| [self.value(means[side])]);
+        let times = Times { runs: PerSide::new(&before, &after), drift: 0.0, resolution_us: 0.0 };
+        self.checked(times, Hardness::Hard, "")
     }
 
-    fn checked(&self, shift: Shift<'_>, decision: Decision, measured: &str) -> Checked {
-        let (limit, words) = (self.limit, format!("{} {}", self.measure.words(), shift.words()));
+    fn checked(&self, times: Times<'_>, hardness: Hardness, measured: &str) -> Checked {
+        let (limit, what) = (self.limit, self.measure.words());
+        let before = lower_median(times.runs.baseline);
+        let Some((shift, decision)) = times.decide(limit.above(before), hardness) else {
+            return Checked::inconclusive(vec![format!("the {what} was not measured")]);
+        };
+        let words = format!("{what} {}", words(&shift));
         let (outcome, message) = match decision {
-            Decision::Within(None) => {
-                (Outcome::Pass, format!("{words} is within the limit of {limit}"))
-            }
-            Decision::Within(Some(why)) => {
-                (Outcome::Pass, format!("{words} exceeds the limit of {limit}, but passes: {why}"))
-            }
+            Decision::Within => (Outcome::Pass, format!("{words} is within the limit of {limit}")),
             Decision::Exceeds(evidence) => {
                 let evidence = evidence.join("; ");
                 (Outcome::Fail, format!("{words} exceeds the limit of {limit}; {evidence}"))
             }
             Decision::Unknown(why) => {
-                (Outcome::Inconclusive, format!("{words} exceeds the limit of {limit}, but {why}"))
+                (Outcome::Inconclusive, format!("{words} exceeds the limit of {limit} {why}"))
             }
         };
         let separator = if measured.is_empty() { "" } else { "; " };
@@ -102,36 +102,6 @@ impl FailOn {
     fn of_runs(&self, analysis: &Analysis, side: Side) -> Option<Vec<f64>> {
         let runs = analysis.run_times().means(side)?;
         runs.into_iter().map(|means| self.of(analysis, means)).collect()
-    }
-
-    /// Decides whether the difference exceeds the noise between steps. This test is used if a side has a single run,
-    /// because the noise between runs is then unknown.
-    fn within_one_run(&self, analysis: &Analysis, mut evidence: Vec<String>) -> Decision {
-        let [before, after] = Side::BOTH.map(|side| self.of_steps(analysis, side));
-        let count = before.len();
-        if count < 2 || after.len() < 2 {
-            return Decision::Exceeds(evidence);
-        }
-        // The spread of kernel times is not used as a prior, because kernel times vary far less than step times.
-        let judgement = scale(analysis, &Family::of(&[])).judge(&before, &after);
-        let tested = format!("within one run ({count} steps{})", chance(judgement.p));
-        match judgement.verdict {
-            Verdict::Slower => {
-                evidence.push(format!("significant {tested}"));
-                Decision::Exceeds(evidence)
-            }
-            Verdict::Faster | Verdict::Similar | Verdict::WithinNoise | Verdict::NotTested => {
-                Decision::Unknown(format!(
-                    "the difference is not significant {tested}; record 3 runs per side to decide"
-                ))
-            }
-        }
-    }
-
-    /// The value of the measure for each step in a side's median run, in µs.
-    fn of_steps(&self, analysis: &Analysis, side: Side) -> Vec<f64> {
-        let steps = means_of_steps(analysis.step_rows(), side).into_iter();
-        steps.filter_map(|means| self.of(analysis, means)).collect()
     }
 
     /// The value of the measure in µs; `None` if it was not measured. Without GPU events, only the wall time is
@@ -150,11 +120,6 @@ impl FailOn {
             StepMeasure::Idle => means.idle_us,
         }
     }
-}
-
-fn scale<'a>(analysis: &Analysis, family: &'a Family) -> Scale<'a> {
-    let resolution_us = analysis.diff().coarse_tick().unwrap_or_default().as_micros();
-    Scale { family, resolution_us, thresholds: analysis.options().thresholds }
 }
 
 /// Describes what all runs of each side recorded in total, such as `measured on each side: 785 GPU events in 5 steps,

@@ -31,14 +31,20 @@ fn is_tolerated(context: &Context<'_>, obstacle: &Obstacle) -> bool {
 
 /// Why the sides are considered different programs; `None` if they are not. Ops that were replaced by a compiled
 /// region, a graph or another optimization do not make the programs different.
-pub(super) fn other_program(context: &Context<'_>, analysis: &Analysis) -> Option<String> {
+pub(super) fn other_program(analysis: &Analysis) -> Option<Obstacle> {
     let unknown = unknown_share(analysis);
-    let other = Obstacle::OtherProgram(format!(
-        "different programs: {:.0}% of the ops in a step have no counterpart. Compare different programs with \
-         `tracetree diff`",
-        100.0 * unknown
-    ));
-    (unknown > OTHER_PROGRAM && !is_tolerated(context, &other)).then(|| other.to_string())
+    (unknown > OTHER_PROGRAM).then(|| {
+        Obstacle::OtherProgram(format!(
+            "different programs: {:.0}% of the ops in a step have no counterpart. Compare different programs with \
+             `tracetree diff`",
+            100.0 * unknown
+        ))
+    })
+}
+
+/// The reason that an obstacle gives, unless the rules tolerate it.
+pub(super) fn refused(context: &Context<'_>, obstacle: Option<Obstacle>) -> Option<String> {
+    obstacle.filter(|found| !is_tolerated(context, found)).map(|found| found.to_string())
 }
 
 /// The fraction of the ops in compared steps that are neither matched nor part of an explained change.

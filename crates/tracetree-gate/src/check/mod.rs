@@ -22,6 +22,7 @@ pub use outcome::{Check, Finding, FindingSite, Floor, Gate, Outcome, State};
 use super::recording::Recording;
 use super::rules::{Date, Inconclusive, MISSING_IN_STEPS, Rules, Severity};
 use tracetree::analysis::Analysis;
+use tracetree::analysis::obstacles::other_scale;
 use tracetree::diff::TraceDiff;
 use tracetree::side::PerSide;
 
@@ -40,10 +41,14 @@ impl Gate {
             let diff = TraceDiff::new(baseline.tree.clone(), candidate.tree.clone());
             let analysis = Analysis::new(diff);
             notes.extend(health::shapes_note(&context));
-            reasons.extend(health::other_program(&context, &analysis));
+            reasons.extend(health::refused(&context, health::other_program(&analysis)));
             if reasons.is_empty() {
                 (findings, checks) = structure::checks(&context, &analysis);
-                checks.extend(time::checks(&context, &mut findings));
+                match health::refused(&context, other_scale(analysis.diff(), analysis.judged())) {
+                    None => checks.extend(time::checks(&context, &mut findings)),
+                    // Wrong times say nothing about the structure, and nothing in either direction.
+                    Some(reason) => reasons.push(reason),
+                }
                 checks.extend(memory::checks(&context, &mut findings));
             }
         }
@@ -76,6 +81,7 @@ impl Gate {
             evidence: PerSide::new(baseline.footing().runs, candidate.footing().runs),
             runs: [baseline, candidate].map(|side| side.runs.len() as u64),
             steps: [baseline, candidate].map(Recording::steps),
+            rules: rules.file.clone(),
             candidate: candidate.median_run().map(|run| run.name.clone()).unwrap_or_default(),
         }
     }

@@ -195,6 +195,8 @@ pub struct Gate {
     pub runs: [u64; 2],
     /// Number of steps of the baseline, then of the candidate.
     pub steps: [u64; 2],
+    /// The file from which the rules were read; empty if the gate used its default rules.
+    pub rules: String,
     /// File name of the candidate's median run, which is the run to inspect.
     pub candidate: String,
 }

@@ -1,135 +1,111 @@
-//! Decides whether the time shift between two sides exceeds a limit, and whether the shift is larger than the noise
-//! between runs.
+//! Decides whether the time of the candidate's runs exceeds a limit. The gate and `diff --fail-on` both ask here.
 //!
 //! ```text
-//! shift = median of the candidate's runs − median of the baseline's
-//! exceeded if the shift is larger than the limit and larger than the floor (the largest difference between
-//! two runs of one side), and if the moderated test over the runs agrees
+//! exceeded      the lower bound of the shift is above the limit
+//! within        the measured shift is within the limit
+//! unknown       anything else: the measured shift is above the limit, but the runs do not exclude chance
 //! ```
-//! If a side has only one run, the run-to-run noise is unknown. A shift that exceeds the limit is then inconclusive, or
-//! a violation if the limit is hard.
+//! If a side has only one run, there is no bound, so a time above its limit is unknown, or exceeded if the limit is
+//! hard.
 
-use tracetree::analysis::robust::{lower_median as median, range as spread};
-use tracetree::analysis::verdict::{Family, Judgement, Question, Thresholds, Verdict, Work};
+use tracetree::analysis::verdict::{Ruling, Shift};
 use tracetree::side::PerSide;
+
+/// The number of runs per side from which a bound exists.
+const ENOUGH: usize = 3;
 
 /// The time of each run on both sides, in µs.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shift<'a> {
-    pub(super) before: &'a [f64],
-    pub(super) after: &'a [f64],
-}
-
-/// Settings for a significance test between the two sides.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Scale<'a> {
-    pub(super) family: &'a Family,
+pub(super) struct Times<'a> {
+    pub(super) runs: PerSide<&'a [f64]>,
+    /// How much the speed of the machine varies from run to run (see [`tracetree::analysis::verdict::drift`]).
+    pub(super) drift: f64,
     /// The resolution of the recorded times in µs; 0 if times are recorded more finely than in whole microseconds.
     pub(super) resolution_us: f64,
-    pub(super) thresholds: Thresholds,
 }
 
-impl Scale<'_> {
-    /// Tests whether the two sides differ. Only this hypothesis is tested, so the p-value is not corrected for multiple
-    /// comparisons.
-    pub(super) fn judge(self, before: &[f64], after: &[f64]) -> Judgement {
-        let question = Question {
-            samples: PerSide::new(before.to_vec(), after.to_vec()),
-            work: Work::Changed,
-            resolution_us: self.resolution_us,
-            ..Question::default()
-        };
-        self.family.judge(&question, &Thresholds { relative: 0.0, ..self.thresholds })
-    }
+/// Whether a limit applies to the measured time or to its lower bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hardness {
+    /// A time that exceeds the limit by chance is no violation.
+    Tested,
+    /// Any measured time above the limit is a violation.
+    Hard,
 }
 
-/// The result of checking whether a shift exceeds a limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The result of comparing the times of both sides with a limit.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Decision {
-    /// `None`: the shift is within the limit. `Some`: the shift exceeds the limit, but is treated as noise for the
-    /// given reason.
-    Within(Option<String>),
+    /// The measured shift is within the limit.
+    Within,
     /// The shift exceeds the limit; the strings are the evidence.
     Exceeds(Vec<String>),
-    /// The shift exceeds the limit, but cannot be tested, because run-to-run noise is unknown; the string states the
-    /// reason.
+    /// The measured shift exceeds the limit, but the runs do not exclude chance; the string states why and what would
+    /// decide.
     Unknown(String),
 }
 
-impl Shift<'_> {
-    pub(super) fn medians(self) -> (f64, f64) {
-        (median(self.before), median(self.after))
+impl Times<'_> {
+    /// Decides whether the shift exceeds a limit in µs, and describes the shift. `None` if a side has no runs.
+    pub(super) fn decide(self, limit_us: f64, hardness: Hardness) -> Option<(Shift, Decision)> {
+        let shift = Shift::between(self.runs, self.drift)?;
+        let decision = match (shift.ruling(limit_us.max(self.resolution_us)), hardness) {
+            (Ruling::Within, _) => Decision::Within,
+            (Ruling::Exceeds, _) => Decision::Exceeds(evidence(&shift)),
+            (Ruling::Open(_), Hardness::Hard) => {
+                Decision::Exceeds(vec![format!("{}; hard limit", runs(&shift))])
+            }
+            (Ruling::Open(detectable), Hardness::Tested) => {
+                Decision::Unknown(unknown(&shift, detectable))
+            }
+        };
+        Some((shift, decision))
     }
+}
 
-    /// The median of the candidate's runs minus the median of the baseline's runs.
-    pub(super) fn size(self) -> f64 {
-        let (before, after) = self.medians();
-        after - before
-    }
+/// The number of runs, and how far apart they are.
+fn evidence(shift: &Shift) -> Vec<String> {
+    let apart = if shift.is_apart { ", all apart" } else { "" };
+    let bound = shift
+        .bounds
+        .map(|(lower, _)| format!("at least {:+.1}% with 95% confidence", 100.0 * lower.exp_m1()));
+    std::iter::once(format!("{}{apart}", runs(shift))).chain(bound).collect()
+}
 
-    /// Formats both medians and their relative difference for people.
-    pub(super) fn words(self) -> String {
-        let (before, after) = self.medians();
-        if before > 0.0 {
-            let percent = 100.0 * (after - before) / before;
-            format!("{} → {} ({percent:+.1}%)", micros(before), micros(after))
-        } else {
-            format!("{} → {}", micros(before), micros(after))
+fn unknown(shift: &Shift, detectable: Option<f64>) -> String {
+    match detectable {
+        None => format!("with {}; record {ENOUGH} runs per side to decide", runs(shift)),
+        Some(least) => {
+            let overlap = if shift.is_apart { "all apart" } else { "which overlap" };
+            let least = 100.0 * least;
+            format!("with {}, {overlap}; detectable from {least:+.0}%", runs(shift))
         }
     }
+}
 
-    /// Whether a side has a single run, which leaves run-to-run noise unknown.
-    pub(super) fn is_of_one_run(self) -> bool {
-        self.before.len() < 2 || self.after.len() < 2
+/// Formats both medians and their relative difference for people. If the shift over all runs is larger than the
+/// difference of the medians, the shift is added, because the limit applies to the larger of both.
+pub(super) fn words(shift: &Shift) -> String {
+    let PerSide { baseline: before, candidate: after } = shift.medians;
+    if before <= 0.0 {
+        return format!("{} → {}", micros(before), micros(after));
     }
-
-    /// Decides whether the shift exceeds a limit in µs.
-    pub(super) fn decide(self, limit_us: f64, is_hard: bool, scale: Scale<'_>) -> Decision {
-        let runs = runs(self.before.len(), self.after.len());
-        if self.size() <= limit_us {
-            return Decision::Within(None);
-        }
-        if self.is_of_one_run() {
-            return if is_hard {
-                Decision::Exceeds(vec![format!("{runs}: run-to-run noise unknown")])
-            } else {
-                Decision::Unknown(format!("with {runs}; record 3 runs per side to decide"))
-            };
-        }
-        let floor = spread(self.before).max(spread(self.after));
-        let judgement = scale.judge(self.before, self.after);
-        let chance = chance(judgement.p);
-        if self.size() <= floor {
-            let apart = micros(floor);
-            return Decision::Within(Some(format!(
-                "within noise: runs on the same side differ by up to {apart}{chance}"
-            )));
-        }
-        if judgement.verdict != Verdict::Slower {
-            return Decision::Within(Some(format!("not significant{chance} ({runs})")));
-        }
-        Decision::Exceeds(vec![
-            format!("{runs}; runs on the same side differ by at most {}", micros(floor)),
-            format!("moderated t test{chance}"),
-        ])
-    }
+    let percent = 100.0 * (after - before) / before;
+    let whole = 100.0 * shift.measured().exp_m1();
+    let more = if format!("{whole:.1}") == format!("{percent:.1}") {
+        String::new()
+    } else {
+        format!("; {whole:+.1}% over all runs")
+    };
+    format!("{} → {} ({percent:+.1}%{more})", micros(before), micros(after))
 }
 
 /// Counts of runs, such as `1 run per side` or `3 and 5 runs`.
-fn runs(before: usize, after: usize) -> String {
-    match (before, after) {
+fn runs(shift: &Shift) -> String {
+    match (shift.runs.baseline, shift.runs.candidate) {
         (1, 1) => "1 run per side".to_owned(),
         (one, two) if one == two => format!("{one} runs per side"),
         (one, two) => format!("{one} and {two} runs"),
-    }
-}
-
-/// A suffix such as `, p 0.012`; empty if nothing was tested.
-pub(super) fn chance(p: Option<f64>) -> String {
-    match p {
-        Some(p) if p < 0.001 => ", p < 0.001".to_owned(),
-        Some(p) => format!(", p {p:.3}"),
-        None => String::new(),
     }
 }
 

@@ -115,6 +115,10 @@ fn empty(context: &Context<'_>, rule: &Rule) -> Check {
     }
 }
 
+/// In how many steps the candidate must do new work, and how many steps the baseline must have without this work, so that
+/// the work is new and not occasional.
+const MANY_STEPS: PerSide<u64> = PerSide { baseline: 3, candidate: 2 };
+
 /// A violation at a call site: the index of the rule that covers the call site, and the effect of the change that
 /// violates the rule.
 type Violation = (usize, StructureRule);
@@ -195,9 +199,10 @@ impl<'a> Judge<'a> {
     ) {
         let effects = self.scale.effects(change.kind, work, all);
         let varies = self
-            .steps_of(all)
+            .steps_of(all, work)
             .or_else(|| self.varies(change.kind, all))
             .or_else(|| self.rearranged(&effects, work));
+        let is_excused = varies.is_some() && !self.is_new_in_steps(all, work);
         // A change without call sites is checked against the rules without a scope.
         let sites: Vec<Option<&ChangeSite>> =
             if all.is_empty() { vec![None] } else { all.iter().map(Some).collect() };
@@ -235,7 +240,7 @@ impl<'a> Judge<'a> {
                         })
                     });
                 let (mut state, remark) = permission.state(rule.severity);
-                if varies.is_some() && state == State::Failed {
+                if is_excused && state == State::Failed {
                     state = State::Warned;
                 }
                 if state != State::Passed {
@@ -297,18 +302,44 @@ impl<'a> Judge<'a> {
     }
 
     /// A remark that only some compared steps contain the changed calls; `None` if all steps contain them.
-    fn steps_of(&self, sites: &[ChangeSite]) -> Option<String> {
+    fn steps_of(&self, sites: &[ChangeSite], work: &PerSide<Work>) -> Option<String> {
         if self.analysis.compared().basis() == WallBasis::Events {
             return None;
         }
-        let with = Side::BOTH.map(|side| {
+        let with = self.steps_with(sites);
+        let (with, all) = (with.baseline.max(with.candidate), self.scale.steps.candidate);
+        let meaning = if self.is_new_in_steps(sites, work) {
+            "but in no step of the baseline"
+        } else {
+            "so the change varies within a run"
+        };
+        (0 < with && with < all).then(|| format!("in {with} of {all} steps, {meaning}"))
+    }
+
+    /// The number of steps of each side that contain the changed calls.
+    fn steps_with(&self, sites: &[ChangeSite]) -> PerSide<u64> {
+        PerSide::from_fn(|side| {
             let calls = sites.iter().flat_map(|site| &site.calls[side]);
             let steps = self.analysis.diff().steps(side);
             calls.filter_map(|&call| steps.step(call)).collect::<BTreeSet<_>>().len() as u64
-        });
-        let (with, all) = (with[0].max(with[1]), self.scale.steps.candidate);
-        (0 < with && with < all)
-            .then(|| format!("in {with} of {all} steps, so the change varies within a run"))
+        })
+    }
+
+    /// Whether several steps of the candidate contain work that no step of the baseline contains. This is a change of
+    /// the program (such as logging in every second step), and not a variation within a run, unless the ops also vary in
+    /// the baseline.
+    fn is_new_in_steps(&self, sites: &[ChangeSite], work: &PerSide<Work>) -> bool {
+        let with = self.steps_with(sites);
+        let varies = |name: &String| {
+            let of_baseline = self.context.baseline.ops.get(name);
+            of_baseline.is_some_and(|calls| calls.is_variable())
+        };
+        self.context.rules.intermittent == Severity::Error
+            && self.analysis.compared().basis() == WallBasis::Steps
+            && with.baseline == 0
+            && (MANY_STEPS.candidate..self.scale.steps.candidate).contains(&with.candidate)
+            && self.scale.steps.baseline >= MANY_STEPS.baseline
+            && !work.candidate.op_names.iter().any(varies)
     }
 
     /// A remark that the arguments of all changed ops also vary between steps of the same side; `None` if the arguments

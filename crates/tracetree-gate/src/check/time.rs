@@ -2,21 +2,20 @@
 
 use super::find::{speaks_of_nothing, time};
 use super::health;
-use super::shift::{Decision, Scale, Shift, micros};
+use super::shift::{Decision, Hardness, Times, micros, words};
 use super::{Check, Context, Finding, FindingSite, Floor, State};
 use crate::place::Place;
 use crate::recording::Recording;
-use crate::rules::{Budget, Quantity, Scope, Severity, TimeMeasure, TimeRule};
-use std::collections::BTreeMap;
+use crate::rules::{Budget, Quantity, Scope, Severity, TimeMeasure, TimeRule, Timing};
 use tracetree::analysis::robust::{lower_median as median, range as spread};
-use tracetree::analysis::verdict::{Family, Question, Thresholds};
+use tracetree::analysis::verdict::drift;
 use tracetree::program::counted;
 use tracetree::side::PerSide;
 
 /// One check per time rule, then one per budget.
 pub(super) fn checks(context: &Context<'_>, findings: &mut Vec<Finding>) -> Vec<Check> {
-    let family = family(context);
-    let of_rules = context.rules.time.iter().filter_map(|rule| check(context, &family, rule));
+    let drift = speed_drift(context);
+    let of_rules = context.rules.time.iter().filter_map(|rule| check(context, drift, rule));
     let of_budgets = context.rules.budgets.iter().map(|budget| check_budget(context, budget));
     let settled = |(mut check, finding): (Check, Option<Finding>)| {
         if let Some(finding) = finding {
@@ -49,43 +48,20 @@ fn resolution(context: &Context<'_>) -> f64 {
     if runs.any(|run| run.evidence.is_coarse) { 1.0 } else { 0.0 }
 }
 
-/// How much the times of all call sites vary from run to run. Each test of a single time uses this spread as a prior.
-fn family(context: &Context<'_>) -> Family {
-    let (one, two) = (times_by_place(context.baseline), times_by_place(context.candidate));
-    let questions: Vec<Question> = one
-        .into_iter()
-        .filter_map(|(place, before)| {
-            let after = two.get(&place)?.clone();
-            Some(Question { samples: PerSide::new(before, after), ..Question::default() })
-        })
-        .collect();
-    Family::of(&questions)
+/// How much the speed of the machine varies between the runs of one side.
+fn speed_drift(context: &Context<'_>) -> f64 {
+    let sides = PerSide::new(context.baseline, context.candidate);
+    drift(sides.map(|side| side.places.list.iter().map(|place| &*place.micros).collect()))
 }
 
-fn times_by_place(side: &Recording) -> BTreeMap<String, Vec<f64>> {
-    let mut names: Vec<String> = Vec::new();
-    let mut times = BTreeMap::new();
-    for place in &side.places.list {
-        let name = match place.above {
-            Some(above) => format!("{}/{}", names[above as usize], place.name),
-            None => place.name.clone(),
-        };
-        if !place.micros.is_empty() {
-            times.insert(name.clone(), place.micros.clone());
-        }
-        names.push(name);
-    }
-    times
-}
-
-fn check(context: &Context<'_>, family: &Family, rule: &TimeRule) -> Option<Checked> {
+fn check(context: &Context<'_>, drift: f64, rule: &TimeRule) -> Option<Checked> {
     if rule.severity == Severity::Off {
         return None;
     }
     let mut check = Check {
         rule: rule.measure.label().to_owned(),
         scope: rule.scope.words(),
-        severity: rule.severity,
+        severity: context.rules.timing.severity(rule.severity),
         state: State::Passed,
         message: String::new(),
         findings: Vec::new(),
@@ -113,34 +89,32 @@ fn check(context: &Context<'_>, family: &Family, rule: &TimeRule) -> Option<Chec
             None
         };
     };
-    let shift = Shift { before: &before, after: &after };
-    let (median_before, median_after) = shift.medians();
-    let asked = rule.limit.above(median_before).max(rule.least_us);
-    let thresholds = Thresholds::default();
-    let scale = Scale { family, resolution_us: resolution(context), thresholds };
-    let decision = shift.decide(asked, rule.hard, scale);
-    check.message = shift.words();
-    let evidence = match decision {
-        Decision::Within(None) => return Some((check, None)),
-        Decision::Within(Some(why)) => {
-            check.message = format!("{}: {why}", shift.words());
-            return Some((check, None));
+    let asked = rule.limit.above(median(&before)).max(rule.least_us);
+    let runs = PerSide::new(before.as_slice(), after.as_slice());
+    let times = Times { runs, drift, resolution_us: resolution(context) };
+    let (shift, decision) = times.decide(asked, rule.hardness())?;
+    check.message = words(&shift);
+    let evidence = match (decision, context.rules.timing) {
+        (Decision::Within, _) => return Some((check, None)),
+        (Decision::Unknown(why), Timing::Decide) => {
+            return unknown(check, format!("{} {why}", words(&shift)));
         }
-        Decision::Unknown(why) => return unknown(check, format!("{} {why}", shift.words())),
-        Decision::Exceeds(evidence) => evidence,
+        (Decision::Unknown(why), Timing::Report) => vec![why],
+        (Decision::Exceeds(evidence), _) => evidence,
     };
     let is_there = |at: usize| {
         let path = context.rules.allow[at].path.as_ref();
         path.is_none() || path == rule.scope.path.as_ref()
     };
     let (state, remark) =
-        context.permission(&[rule.measure.label()], is_there).state(rule.severity);
+        context.permission(&[rule.measure.label()], is_there).state(check.severity);
+    let more = shift.medians.candidate - shift.medians.baseline;
     let finding = Finding {
         kind: String::new(),
         rules: vec![check.rule.clone()],
-        what: format!("{} increased by {}", rule.measure.label(), micros(shift.size())),
-        before: micros(median_before),
-        after: micros(median_after),
+        what: format!("{} increased by {}", rule.measure.label(), micros(more)),
+        before: micros(shift.medians.baseline),
+        after: micros(shift.medians.candidate),
         limit: format!("{} more", micros(asked)),
         evidence,
         sites: sites(&rule.scope),
@@ -154,7 +128,10 @@ fn check_budget(context: &Context<'_>, budget: &Budget) -> Checked {
     let mut check = Check {
         rule: "budget".to_owned(),
         scope: budget.text.clone(),
-        severity: budget.severity,
+        severity: match budget.quantity {
+            Quantity::Time(_) => context.rules.timing.severity(budget.severity),
+            Quantity::Count(_) => budget.severity,
+        },
         state: State::Passed,
         message: String::new(),
         findings: Vec::new(),
@@ -178,7 +155,7 @@ fn check_budget(context: &Context<'_>, budget: &Budget) -> Checked {
         let path = context.rules.allow[at].path.as_ref();
         path.is_none() || path == budget.scope.path.as_ref()
     };
-    let (state, remark) = context.permission(&["budget"], is_there).state(budget.severity);
+    let (state, remark) = context.permission(&["budget"], is_there).state(check.severity);
     let finding = Finding {
         kind: String::new(),
         rules: vec!["budget".to_owned()],
@@ -192,6 +169,12 @@ fn check_budget(context: &Context<'_>, budget: &Budget) -> Checked {
         remark,
     };
     (check, Some(finding))
+}
+
+impl TimeRule {
+    fn hardness(&self) -> Hardness {
+        if self.hard { Hardness::Hard } else { Hardness::Tested }
+    }
 }
 
 impl Budget {

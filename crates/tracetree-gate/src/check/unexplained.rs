@@ -27,7 +27,9 @@ impl Judge<'_> {
         let counts: &[Count] = match rule.rule {
             StructureRule::LaunchesPerStep => &[("launches", |work| work.launches)],
             StructureRule::NewSync => &[("waits", |work| work.waits)],
-            StructureRule::NewCopy => &[("copies", |work| work.copies)],
+            StructureRule::NewCopy => {
+                &[("copies", |work| work.copies), ("copy_bytes", |work| work.bytes)]
+            }
             StructureRule::Collectives => &[("collectives", |work| work.collectives)],
             StructureRule::KernelsPerCall | StructureRule::GoneKernel => {
                 &[("kernels", |work| work.kernels)]
@@ -64,6 +66,8 @@ impl Judge<'_> {
             let more = high.usual as f64 - low.usual as f64;
             let is_asked = is_of_launches && self.context.rules.structure.contains(rule);
             let is_broken = match (rule.allowed, is_asked) {
+                // An allowed number of copies says nothing about their size.
+                (Some(Limit::Count(_)), _) if name == "copy_bytes" => false,
                 (Some(limit), _) if is_of_launches => more > limit.above(before.usual as f64),
                 (Some(limit), _) => more - explained.max(0.0) > limit.above(before.usual as f64),
                 (None, true) => true,

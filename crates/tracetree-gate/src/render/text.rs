@@ -32,7 +32,11 @@ impl Default for Layout {
 
 pub(super) fn write(gate: &Gate, layout: Layout, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Page { layout, out };
-    page.hanging(0, 2, &one_line(&headline(gate)))?;
+    match layout.width {
+        // The first line of a log has the whole outcome.
+        Width::Pipe(_) => writeln!(page.out, "{}", one_line(&headline(gate)))?,
+        Width::Screen(_) => page.hanging(0, 2, &one_line(&headline(gate)))?,
+    }
     for state in [State::Failed, State::Warned, State::Allowed] {
         for finding in gate.with_state(state) {
             page.finding(gate, finding)?;
@@ -61,14 +65,16 @@ pub(super) fn write(gate: &Gate, layout: Layout, out: &mut dyn Write) -> io::Res
     Ok(())
 }
 
-/// The outcome in one line, such as `FAIL: 1 finding at 21 call sites violates 2 of 20 rules; not tested: step_wall
+/// The outcome in one line, such as `FAIL: 1 finding at 21 call sites violates 2 of 20 rules; undecided: step_wall
 /// 9.833 ms → 13.027 ms (+32.5%) …`.
 pub(super) fn headline(gate: &Gate) -> String {
     let failed: Vec<&Finding> = gate.with_state(State::Failed).collect();
     let broken = gate.checks.iter().filter(|check| check.state == State::Failed).count();
     let places: usize = failed.iter().map(|finding| finding.sites.len()).sum();
+    let rules =
+        if gate.rules.is_empty() { String::new() } else { format!(", rules {}", gate.rules) };
     let sides = format!(
-        "runs {} | {}, steps {} | {}",
+        "runs {} | {}, steps {} | {}{rules}",
         gate.runs[0], gate.runs[1], gate.steps[0], gate.steps[1]
     );
     let all = gate.checks.len();
@@ -91,28 +97,22 @@ pub(super) fn headline(gate: &Gate) -> String {
         }
         Outcome::Inconclusive => match times_alone(gate) {
             Some(times) => {
-                format!(
-                    "PASS (structure); time inconclusive: {times}; {} ({sides})",
-                    measured(gate)
-                )
+                format!("INCONCLUSIVE (structure passed): {times}; {} ({sides})", measured(gate))
             }
             None => format!("INCONCLUSIVE: {} ({sides})", first_reason(gate)),
         },
     }
 }
 
-/// A suffix that lists the times that exceed a limit, but could not be tested because the run-to-run noise is unknown,
-/// such as `; not tested: step_wall 9.833 ms → 13.027 ms (+32.5%), …`.
+/// A suffix that lists the times that exceed a limit, but not by more than chance explains, such as `; undecided:
+/// step_wall 9.833 ms → 13.027 ms (+32.5%) with 1 run per side; record 3 runs per side to decide`.
 fn untested(gate: &Gate) -> String {
     let unknown = gate.checks.iter().filter(|check| check.state == State::Inconclusive);
     let shown: Vec<String> = unknown
         .filter(|check| is_time(check))
-        .map(|check| {
-            let (times, _) = check.message.split_once(" with ").unwrap_or((&check.message, ""));
-            format!("{} {times}", check.title())
-        })
+        .map(|check| format!("{} {}", check.title(), check.message))
         .collect();
-    if shown.is_empty() { String::new() } else { format!("; not tested: {}", shown.join(", ")) }
+    if shown.is_empty() { String::new() } else { format!("; undecided: {}", shown.join(", ")) }
 }
 
 fn measured(gate: &Gate) -> String {

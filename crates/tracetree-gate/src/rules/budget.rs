@@ -4,7 +4,7 @@ use super::limit::UNITS;
 use super::{Scope, Severity, TimeMeasure};
 use crate::recording::COUNTS;
 use tracetree::condition::{Condition, Relation};
-use tracetree::program::{Phase, Query, nearest};
+use tracetree::program::{Phase, Query, is_near, nearest};
 
 /// An absolute limit for the candidate, which does not depend on the baseline.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,9 +114,10 @@ pub(super) fn phase(text: &str) -> Result<String, String> {
     }
 }
 
-/// An error such as "unknown rule `new_kernal`; did you mean `new_kernel`?"
+/// An error such as "unknown rule `new_kernal`; did you mean `new_kernel`?" A word that is not similar to any known word
+/// gets no suggestion.
 pub(super) fn unknown(what: &str, word: &str, known: &[&str]) -> String {
-    match nearest(word, known.iter().copied()) {
+    match nearest(word, known.iter().copied()).filter(|near| is_near(word, near)) {
         Some(near) => format!("unknown {what} `{word}`; did you mean `{near}`?"),
         None => format!("unknown {what} `{word}`"),
     }

@@ -3,7 +3,7 @@
 use super::budget::{phase, unknown};
 use super::{
     Allow, Budget, Date, Inconclusive, Limit, MISSING_IN_STEPS, MemoryMeasure, MemoryRule, Rule,
-    Rules, Scope, Severity, StructureRule, TimeMeasure, TimeRule,
+    Rules, Scope, Severity, StructureRule, TimeMeasure, TimeRule, Timing,
 };
 use serde::Deserialize;
 use std::path::Path;
@@ -16,6 +16,8 @@ use tracetree::program::{Obstacle, Query};
 struct File {
     inconclusive: Option<String>,
     lost_launches: Option<String>,
+    time: Option<String>,
+    intermittent: Option<String>,
     #[serde(default)]
     tolerate: Vec<String>,
     #[serde(default)]
@@ -60,6 +62,18 @@ struct AllowTable {
 /// The result of parsing a part of the file. The error is a message, to which the caller adds the file name.
 type Parsed<T> = std::result::Result<T, String>;
 
+/// Maximum number of rules, of budgets and of `allow` entries. Each of them is looked up in both programs.
+const MOST: usize = 1_000;
+
+/// The message of a TOML error on one line, with its position in the text.
+fn position(text: &str, error: &toml::de::Error) -> String {
+    let message = error.message().replace('\n', ", ");
+    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else { return message };
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+    format!("line {line}, column {column}: {message}")
+}
+
 impl Rules {
     /// Reads a rule file.
     ///
@@ -77,17 +91,34 @@ impl Rules {
     /// # Errors
     /// Fails if the file is not valid TOML, uses unknown names, or contains contradictory rules.
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Rules> {
-        Rules::of_text(text).map_err(|message| {
-            Error::new(ErrorKind::Malformed, path, message)
-                .remedy("docs/reference/gate-rules.md describes the rules")
-        })
+        let path = path.as_ref();
+        match Rules::of_text(text) {
+            Ok(rules) => Ok(Rules { file: path.display().to_string(), ..rules }),
+            Err(message) => Err(Error::new(ErrorKind::Malformed, path, message)
+                .remedy("docs/reference/gate-rules.md describes the rules")),
+        }
     }
 
     fn of_text(text: &str) -> Parsed<Rules> {
-        let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
+        let file: File = toml::from_str(text).map_err(|error| position(text, &error))?;
+        for (what, count) in [
+            ("rules", file.rule.len()),
+            ("budgets", file.budgets.len()),
+            ("allow entries", file.allow.len()),
+        ] {
+            if count > MOST {
+                return Err(format!("has {count} {what}; at most {MOST} can be checked"));
+            }
+        }
         let mut rules = Rules::default();
         if let Some(word) = &file.inconclusive {
             rules.inconclusive = inconclusive(word)?;
+        }
+        if let Some(word) = &file.intermittent {
+            rules.intermittent = intermittent(word)?;
+        }
+        if let Some(word) = &file.time {
+            rules.timing = timing(word)?;
         }
         if let Some(share) = &file.lost_launches {
             rules.lost_launches = match share.parse::<Limit>().map_err(|error| error.to_string())? {
@@ -271,6 +302,20 @@ fn names() -> Vec<&'static str> {
 fn severity(word: &str) -> Parsed<Severity> {
     let found = Severity::ALL.into_iter().find(|severity| severity.label() == word);
     found.ok_or_else(|| unknown("severity", word, &Severity::ALL.map(Severity::label)))
+}
+
+fn intermittent(word: &str) -> Parsed<Severity> {
+    match severity(word) {
+        Ok(severity @ (Severity::Error | Severity::Warning)) => Ok(severity),
+        Ok(Severity::Off) | Err(_) => {
+            Err(unknown("value of intermittent:", word, &["error", "warning"]))
+        }
+    }
+}
+
+fn timing(word: &str) -> Parsed<Timing> {
+    let found = Timing::ALL.into_iter().find(|timing| timing.label() == word);
+    found.ok_or_else(|| unknown("value of time:", word, &Timing::ALL.map(Timing::label)))
 }
 
 fn number(number: &Number) -> Parsed<Limit> {

@@ -21,7 +21,7 @@ pub use fail_on::{FailOn, StepMeasure};
 pub use limit::Limit;
 pub use memory::{MemoryMeasure, MemoryRule};
 pub use structure::StructureRule;
-pub use time::{TimeMeasure, TimeRule};
+pub use time::{TimeMeasure, TimeRule, Timing};
 
 use tracetree::program::Query;
 
@@ -106,10 +106,14 @@ pub enum Inconclusive {
 /// All rules, limits and exceptions of a gate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
+    /// The file from which the rules were read; empty for the default rules.
+    pub file: String,
     /// Structural rules, in file order.
     pub structure: Vec<Rule>,
     /// Time rules, which limit how much a time may increase over the baseline.
     pub time: Vec<TimeRule>,
+    /// Whether time rules and time budgets decide, or only report.
+    pub timing: Timing,
     /// Memory rules; empty without a rule file.
     pub memory: Vec<MemoryRule>,
     /// Absolute limits for the candidate.
@@ -118,6 +122,9 @@ pub struct Rules {
     pub allow: Vec<Allow>,
     /// The outcome if no rule is violated but some rule could not be checked.
     pub inconclusive: Inconclusive,
+    /// The severity of a change that only some steps of the candidate contain, and no step of the baseline. `Warning`
+    /// makes such a change a warning even if a rule of severity `error` covers it.
+    pub intermittent: Severity,
     /// How much the fraction (0 to 1) of GPU time in events with a recorded launch may differ between the sides.
     pub lost_launches: f64,
     /// Codes of tolerated obstacles: the sides are compared despite these obstacles (see
@@ -138,12 +145,15 @@ impl Rules {
 impl Default for Rules {
     fn default() -> Self {
         Rules {
+            file: String::new(),
             structure: Vec::new(),
             time: TimeRule::usual(),
+            timing: Timing::Decide,
             memory: Vec::new(),
             budgets: Vec::new(),
             allow: Vec::new(),
             inconclusive: Inconclusive::Fails,
+            intermittent: Severity::Error,
             lost_launches: tracetree::program::LOST_LAUNCHES,
             tolerate: Vec::new(),
         }

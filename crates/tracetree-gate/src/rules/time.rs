@@ -63,6 +63,38 @@ pub struct TimeRule {
     pub is_asked: bool,
 }
 
+/// Whether times decide about the outcome of a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Timing {
+    /// A time above its limit is a violation, or makes the gate inconclusive.
+    #[default]
+    Decide,
+    /// A time above its limit is reported as a warning. This is the setting for machines whose times are too noisy for
+    /// a decision.
+    Report,
+}
+
+impl Timing {
+    /// All values.
+    pub const ALL: [Timing; 2] = [Timing::Decide, Timing::Report];
+
+    /// The value's name in rule files: `decide` or `report`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Timing::Decide => "decide",
+            Timing::Report => "report",
+        }
+    }
+
+    /// The severity of a rule about a time, given the severity that the rule has if times decide.
+    pub(crate) fn severity(self, severity: Severity) -> Severity {
+        match self {
+            Timing::Decide => severity,
+            Timing::Report => severity.max(Severity::Warning),
+        }
+    }
+}
+
 /// Default limit for the step time and the host time, in percent.
 const USUAL_WALL: f64 = 10.0;
 /// Default limit for the GPU time, in percent.

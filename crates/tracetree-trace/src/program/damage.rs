@@ -32,6 +32,9 @@ pub enum Damage {
     Unlaunched(u64, u64),
     /// Number of GPU events with zero duration, and the total number of GPU events.
     UntimedGpuEvents(u64, u64),
+    /// Number of GPU events that cannot have run when the trace says, and the total number of GPU
+    /// events.
+    MisplacedGpuEvents(u64, u64),
     /// Number of steps missing between the first and the last step.
     MissingSteps(u64),
     /// Number of steps with zero duration.
@@ -55,6 +58,10 @@ const MOST_UNKNOWN: f64 = 0.01;
 /// duration. In a ResNet-50 training run from 2021, 7% of the GPU events have zero duration. With a
 /// finer clock, no GPU event may have zero duration.
 const MOST_UNTIMED: f64 = 0.2;
+
+/// Maximum fraction of the GPU events that may be misplaced. A few misplaced events do not change
+/// the times of a step.
+const MOST_MISPLACED: f64 = 0.01;
 
 impl Damage {
     /// The damage in one run.
@@ -89,6 +96,10 @@ impl Damage {
             (
                 above(evidence.untimed_gpu_events, gpu, untimed),
                 Damage::UntimedGpuEvents(evidence.untimed_gpu_events, gpu),
+            ),
+            (
+                above(evidence.misplaced_gpu_events, gpu, MOST_MISPLACED),
+                Damage::MisplacedGpuEvents(evidence.misplaced_gpu_events, gpu),
             ),
             (evidence.missing_steps > 0, Damage::MissingSteps(evidence.missing_steps)),
             (evidence.untimed_steps > 0, Damage::UntimedSteps(evidence.untimed_steps)),
@@ -129,6 +140,7 @@ impl Damage {
             Damage::LaunchesWithoutWork(..) | Damage::LaunchesAtEnd(..) => "launches_without_work",
             Damage::Unlaunched(..) => "unlaunched",
             Damage::UntimedGpuEvents(..) => "untimed_gpu_events",
+            Damage::MisplacedGpuEvents(..) => "misplaced_gpu_events",
             Damage::MissingSteps(_) => "missing_steps",
             Damage::UntimedSteps(_) => "untimed_steps",
             Damage::EmptySteps(_) => "empty_steps",
@@ -139,9 +151,10 @@ impl Damage {
 
 impl Damage {
     /// Whether work or time is missing from the totals. A GPU event without a launch is not such a
-    /// loss: the totals include its time, and only its call site is unknown.
+    /// loss: the totals include its time, and only its call site is unknown. The time of a misplaced
+    /// GPU event is included as well.
     pub fn is_loss(self) -> bool {
-        !matches!(self, Damage::Unlaunched(..))
+        !matches!(self, Damage::Unlaunched(..) | Damage::MisplacedGpuEvents(..))
     }
 }
 
@@ -202,6 +215,12 @@ impl fmt::Display for Damage {
             Damage::UntimedGpuEvents(events, all) => write!(
                 f,
                 "{} with duration 0; GPU time is a lower bound. Record again",
+                share(events, all, "GPU event")
+            ),
+            Damage::MisplacedGpuEvents(events, all) => write!(
+                f,
+                "{} start before their launch, before earlier work of their stream, or together with other \
+                 work of their stream; the times cannot be right. Record again",
                 share(events, all, "GPU event")
             ),
             Damage::MissingSteps(steps) => write!(
@@ -293,6 +312,7 @@ mod tests {
             told(|e| e.unknown_events = 20),
             told(|e| e.unlaunched_inside = 6),
             told(|e| e.untimed_gpu_events = 1),
+            told(|e| e.misplaced_gpu_events = 2),
             told(|e| e.missing_steps = 1),
             told(|e| e.untimed_steps = 1),
             told(|e| e.empty_steps = 1),

@@ -9,10 +9,15 @@
 //! 2026. Memsets are an exception: many of them never appear as GPU events. Second, if a GPU event
 //! has no recorded launch, it was launched before the window began.
 
+mod order;
+mod rank;
+
 use super::{Measure, Program, StepOrigin};
 use crate::side::PerSide;
 use crate::trace::{ByName, Category, EventId, Losses, Nanos, ThreadId, Trace};
 use crate::tree::{CallKind, CallTree, holds_word};
+use order::misplaced_gpu_events;
+use rank::rank;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +52,10 @@ pub struct Evidence {
     /// Number of GPU events that have no recorded launch and start after the first GPU event with a
     /// recorded launch.
     pub unlaunched_inside: u64,
+    /// Number of GPU events that cannot have run when the trace says: they start before their
+    /// launch, before work that their stream was given earlier, or together with other work of
+    /// their stream.
+    pub misplaced_gpu_events: u64,
     /// Fraction (0 to 1) of the GPU time that belongs to events with a recorded launch; 1 if there
     /// is no GPU time.
     pub launched_share: f64,
@@ -64,6 +73,9 @@ pub struct Evidence {
     /// Fraction (0 to 1) of the measured time that belongs to work launched outside of all steps; 0
     /// if the trace has no steps.
     pub outside_steps: f64,
+    /// The rank of the recorded process in its distributed job, by the content of the trace or, if
+    /// the content does not say it, by the file name; `None` if neither says it.
+    pub rank: Option<i64>,
 }
 
 impl Evidence {
@@ -77,6 +89,8 @@ impl Evidence {
             unknown_events: unknown_events(trace),
             is_coarse: is_coarse(trace),
             names_gpu: trace.header().devices.iter().any(|device| !device.name.is_empty()),
+            misplaced_gpu_events: misplaced_gpu_events(tree),
+            rank: rank(trace),
             ..Evidence::default()
         };
         evidence.add_gpu_events(tree);

@@ -70,6 +70,14 @@ impl Footing {
         self.runs.iter().map(|run| run.outside_steps).fold(0.0, f64::max)
     }
 
+    /// The distinct ranks of the runs.
+    fn ranks(&self) -> Vec<i64> {
+        let mut ranks: Vec<i64> = self.runs.iter().filter_map(|run| run.rank).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        ranks
+    }
+
     /// The distinct step counts of the runs.
     fn step_counts(&self) -> Vec<u64> {
         let mut counts: Vec<u64> = self.runs.iter().map(|run| run.recorded_steps).collect();
@@ -97,6 +105,11 @@ pub enum Obstacle {
     OtherDevice(PerSide<String>),
     /// The sides have different numbers of ranks.
     OtherRanks(PerSide<u64>),
+    /// The runs of this side are different ranks of one job, which are not repeats.
+    SeveralRanks(Side, Vec<i64>),
+    /// Almost all times of one side are this many times as long as those of the same work on the
+    /// other side, which no change of a program or machine explains.
+    OtherScale(f64),
     /// The sides ran different programs; the string says how the difference was detected.
     OtherProgram(String),
     /// The fraction of GPU time in events with a recorded launch differs too much between the
@@ -125,6 +138,10 @@ impl Obstacle {
             );
             if !footing.has_calls {
                 found.push(Obstacle::NoCalls(side));
+            }
+            let ranks = footing.ranks();
+            if ranks.len() > 1 {
+                found.push(Obstacle::SeveralRanks(side, ranks));
             }
         }
         let (one, two) = (sides.baseline, sides.candidate);
@@ -170,6 +187,8 @@ impl Obstacle {
             Obstacle::GpuNotRecorded(_) => "gpu_not_recorded",
             Obstacle::OtherDevice(_) => "other_device",
             Obstacle::OtherRanks(_) => "other_ranks",
+            Obstacle::SeveralRanks(..) => "several_ranks",
+            Obstacle::OtherScale(_) => "other_scale",
             Obstacle::OtherProgram(_) => "other_program",
             Obstacle::LaunchesMissing(_) => "launches_missing",
             Obstacle::OtherSteps(_) => "other_steps",
@@ -178,8 +197,9 @@ impl Obstacle {
     }
 
     /// The obstacle codes that a rule file may tolerate: all codes except `no_calls` and
-    /// `no_gpu_events`, which mean that one side has nothing to compare.
-    pub const TOLERABLE: [&str; 20] = [
+    /// `no_gpu_events`, which mean that one side has nothing to compare, and `several_ranks`, which
+    /// means that the runs of a side say nothing about noise.
+    pub const TOLERABLE: [&str; 22] = [
         "cut_off",
         "corrupt",
         "lost_events",
@@ -189,6 +209,7 @@ impl Obstacle {
         "launches_without_work",
         "unlaunched",
         "untimed_gpu_events",
+        "misplaced_gpu_events",
         "missing_steps",
         "untimed_steps",
         "empty_steps",
@@ -196,6 +217,7 @@ impl Obstacle {
         "gpu_not_recorded",
         "other_device",
         "other_ranks",
+        "other_scale",
         "other_program",
         "launches_missing",
         "other_steps",
@@ -234,6 +256,27 @@ impl fmt::Display for Obstacle {
             }
             Obstacle::OtherRanks(ranks) => {
                 write!(f, "different numbers of ranks: {} | {}", ranks.baseline, ranks.candidate)
+            }
+            Obstacle::SeveralRanks(side, ranks) => {
+                let ranks: Vec<String> = ranks.iter().map(i64::to_string).collect();
+                write!(
+                    f,
+                    "the runs of the {} are ranks {} of one job, not repeats. Compare them rank by rank \
+                     with `tracetree fleet`, or pass several runs of one rank",
+                    side.word(),
+                    ranks.join(", ")
+                )
+            }
+            Obstacle::OtherScale(ratio) => {
+                let (side, ratio) = match *ratio {
+                    ratio if ratio < 1.0 => ("baseline", ratio.recip()),
+                    ratio => ("candidate", ratio),
+                };
+                write!(
+                    f,
+                    "the same work takes about {ratio:.0} times as long in the {side}; the times of one \
+                     side cannot be right. Check the units of both files"
+                )
             }
             Obstacle::OtherProgram(how) => f.write_str(how),
             Obstacle::LaunchesMissing(shares) => write!(
@@ -376,6 +419,7 @@ mod tests {
             unknown_events: 9,
             gpu_events: 1,
             untimed_gpu_events: 1,
+            misplaced_gpu_events: 1,
             launches: 1,
             launches_without_work: 1,
             unlaunched_inside: 1,
@@ -386,6 +430,6 @@ mod tests {
         for damage in Damage::of(&run) {
             assert!(Obstacle::TOLERABLE.contains(&damage.code()), "{damage:?}");
         }
-        assert_eq!(Damage::of(&run).len(), 13);
+        assert_eq!(Damage::of(&run).len(), 14);
     }
 }

@@ -74,7 +74,8 @@ fn less_noise(analysis: &Analysis, figures: Figures) -> Option<Action> {
     let spread = Side::BOTH.into_iter().filter_map(spread).map(|wall| wall.spread_us * 1e3);
     let (spread, difference) =
         (spread.fold(0.0, f64::max), analysis.changes().difference().0.abs() as f64);
-    (step.verdict == Verdict::WithinNoise && spread > difference).then(|| Action {
+    let is_open = matches!(step.verdict, Verdict::WithinNoise | Verdict::NotTested);
+    (is_open && spread > difference).then(|| Action {
         text: format!(
             "record more steps on an idle machine: the runs vary by {}, the sides differ by {}",
             figures.with_unit(spread),
