@@ -15,4 +15,4 @@ mod laws;
 mod memory_snapshots;
 mod protobuf;
 mod recorders;
-
+mod rocprof;
