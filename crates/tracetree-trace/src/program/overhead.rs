@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 const OF_PROFILER: [&str; 5] =
     ["Activity Buffer Request", "Buffer Flush", "Instrumentation", "Resource", "UVM Activity Init"];
 
-/// Who causes a kind of overhead.
+/// The cause of a kind of overhead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[doc(hidden)]
 pub enum Cause {
@@ -27,7 +27,7 @@ pub enum Cause {
 pub struct OverheadOf {
     /// The name in the trace.
     pub name: String,
-    /// Who causes it.
+    /// The cause.
     pub cause: Cause,
     /// Number of intervals.
     pub count: u64,

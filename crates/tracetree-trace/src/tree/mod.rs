@@ -413,7 +413,7 @@ impl CallTree {
 
     /// Whether the position of a host call is uncertain: the times of the trace are whole
     /// microseconds, and neither they nor anything else in the trace show whether the call is below
-    /// another call or beside it.
+    /// another call or next to it.
     pub fn is_position_uncertain(&self, call: CallId) -> bool {
         !self.uncertain.is_empty() && self.uncertain.binary_search(&call.0).is_ok()
     }

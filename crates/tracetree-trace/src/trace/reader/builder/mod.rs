@@ -40,7 +40,7 @@ pub(super) struct Builder {
     is_fine: bool,
 }
 
-/// In the counts of ignored events, stands before the process of events that have no category.
+/// In the counts of ignored events, precedes the process of events that have no category.
 pub(super) const NO_CATEGORY: &str = "(no category)";
 
 /// The category of the flow arrows of `torch_npu` that lead from a host call to the GPU event that

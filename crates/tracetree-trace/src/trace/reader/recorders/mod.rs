@@ -56,8 +56,8 @@ pub(super) fn of(source: &mut Source<'_>) -> Result<&'static dyn TraceSource> {
     Ok(found.unwrap_or(&kineto::Kineto))
 }
 
-/// Whether a text begins with `start`, without white space; `None` if the text is too short to
-/// tell.
+/// Whether a text begins with `start`, without white space; `None` if the text is shorter
+/// than `start`.
 fn begins(text: &[u8], start: &[u8]) -> Option<bool> {
     let mut own = text.iter().filter(|byte| !byte.is_ascii_whitespace());
     for wanted in start {
