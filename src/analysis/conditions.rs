@@ -35,6 +35,11 @@ impl Remedies {
                          compiled programs",
                 shapes: "pass the .xplane.pb, which contains the compiled programs",
             },
+            Recorder::Rocprof => Remedies {
+                graphs: "record without HIP graphs to see which call launched each kernel",
+                stacks: "rocprofv3 records no frames; profile with torch.profiler",
+                shapes: "rocprofv3 records no shapes; profile with torch.profiler",
+            },
         }
     }
 }

@@ -4,6 +4,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod accelerators;
+mod coarse;
 mod command;
 mod damage;
 mod exports;
@@ -13,3 +15,4 @@ mod laws;
 mod memory_snapshots;
 mod protobuf;
 mod recorders;
+mod rocprof;

@@ -4,7 +4,9 @@ use super::words::counted;
 use std::io::{self, Write};
 use tracetree::analysis::efficiency::{EfficiencyInfo, FurthestOp};
 use tracetree::analysis::memory::{MemorySummary, bytes};
-use tracetree::program::{CategoryCount, Contents, DeviceInfo, HeadInfo, Model, TraceInfo};
+use tracetree::program::{
+    CategoryCount, Contents, DeviceInfo, HeadInfo, Model, OverheadInfo, TraceInfo,
+};
 use tracetree::report::{Width, one_line};
 
 /// Writes text. On a screen, lines that are too wide are wrapped, and their continuation lines are indented.
@@ -150,6 +152,10 @@ fn write_line(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()> {
     if let Some(share) = info.launched_share.filter(|&share| share < 1.0) {
         write!(out, " · {:.1}% of GPU time was launched within the trace", 100.0 * share)?;
     }
+    if let Some(without) = info.overhead.as_ref().filter(|overhead| overhead.is_large(info)) {
+        let without = without.span_without_profiler_us / 1e3;
+        write!(out, " · without the profiler: about {without:.3} ms")?;
+    }
     for (count, noun) in [(info.steps, "step"), (info.batches, "batch")] {
         if count > 0 {
             write!(out, " · {}", counted(count, noun))?;
@@ -213,6 +219,9 @@ pub(super) fn write_fields(info: &TraceInfo, out: &mut dyn Write) -> io::Result<
         field(out, "graphs", &text)?;
     }
     field(out, "span", &format!("{:.3} µs", info.span_us))?;
+    if let Some(overhead) = &info.overhead {
+        field(out, "overhead", &overhead_words(overhead))?;
+    }
     field(out, "steps", &format!("{}, batches {}", info.steps, info.batches))?;
     optional_field(out, "phases", &info.phases.join(", "))?;
     if let Some(model) = &info.model {
@@ -225,6 +234,29 @@ pub(super) fn write_fields(info: &TraceInfo, out: &mut dyn Write) -> io::Result<
         field(out, note.code, &format!("{}{hint}{}", note.message, note.hint))?;
     }
     Ok(())
+}
+
+/// The recorded overhead, such as `profiler 6.000 ms, without the profiler: about 94.000 ms (1 Buffer
+/// Flush 6.000 ms; also without a profiler: 8 Lazy Function Loading 24.000 ms)`.
+fn overhead_words(overhead: &OverheadInfo) -> String {
+    let kinds = |of_profiler: bool| {
+        let own = overhead.kinds.iter().filter(move |kind| kind.is_of_profiler == of_profiler);
+        own.map(|kind| format!("{} {} {:.3} ms", kind.count, kind.name, kind.time_us / 1e3))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let mut parts = vec![kinds(true)];
+    let others = kinds(false);
+    if !others.is_empty() {
+        parts.push(format!("also without a profiler: {others}"));
+    }
+    parts.retain(|part| !part.is_empty());
+    format!(
+        "profiler {:.3} ms, without the profiler: about {:.3} ms ({})",
+        overhead.profiler_us / 1e3,
+        overhead.span_without_profiler_us / 1e3,
+        parts.join("; ")
+    )
 }
 
 /// A description of the model, such as `BertModel, encoder transformer, vLLM`; `?` marks weak evidence.

@@ -12,7 +12,7 @@
 mod order;
 mod rank;
 
-use super::{Measure, Program, StepOrigin};
+use super::{Measure, Program, StepOrigin, Unread};
 use crate::side::PerSide;
 use crate::trace::{ByName, Category, EventId, Losses, Nanos, ThreadId, Trace};
 use crate::tree::{CallKind, CallTree, holds_word};
@@ -86,7 +86,7 @@ impl Evidence {
         let mut evidence = Evidence {
             losses: trace.losses(),
             events: trace.len() as u64,
-            unknown_events: unknown_events(trace),
+            unknown_events: Unread::of(trace).count(),
             is_coarse: is_coarse(trace),
             names_gpu: trace.header().devices.iter().any(|device| !device.name.is_empty()),
             misplaced_gpu_events: misplaced_gpu_events(tree),
@@ -215,26 +215,6 @@ fn cut_at_edges(calls: &[usize]) -> u64 {
     let usual = sorted[sorted.len() / 2];
     let edges = if calls.len() > 1 { vec![first, last] } else { Vec::new() };
     edges.into_iter().filter(|&&calls| 2 * calls < usual).count() as u64
-}
-
-/// Known categories of complete events that comparisons ignore.
-const IGNORED: [&str; 8] = [
-    "overhead",
-    "Overhead",
-    "Trace",
-    "cuda_sync",
-    "cuda_event",
-    "cuda_profiler_range",
-    "collective_comm",
-    "external_correlation",
-];
-
-/// Number of complete events with an unknown category. The meaning of an unknown category cannot be
-/// guessed.
-fn unknown_events(trace: &Trace) -> u64 {
-    let is_unknown =
-        |label: &str| label.strip_prefix("X ").is_some_and(|category| !IGNORED.contains(&category));
-    trace.left_out().iter().filter(|(label, _)| is_unknown(label)).map(|(_, count)| count).sum()
 }
 
 /// Whether all times of a trace are whole microseconds.

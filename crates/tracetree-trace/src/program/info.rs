@@ -2,11 +2,11 @@
 
 use super::annotations::{Annotation, Meaning, annotations};
 use super::model::Model;
+use super::overhead::{Cause, OverheadOf, ProfilerOverhead};
 use super::phase::Phase;
 use super::platform::Platform;
 use crate::trace::{Category, Header, Nanos, Note, TextId, Trace, busy_time};
-use crate::tree::{CallTree, ModuleName, names_graph_launch};
-use rustc_hash::FxHashSet;
+use crate::tree::{CallTree, ModuleName, launched_time, names_graph_launch};
 use serde::Serialize;
 
 /// A kind of GPU, as the file describes it.
@@ -139,6 +139,9 @@ pub struct TraceInfo {
     pub launched_share: Option<f64>,
     /// Time from the start of the first event to the end of the last event, in µs.
     pub span_us: f64,
+    /// What the GPU profiler recorded as overhead; `None` if it recorded none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overhead: Option<OverheadInfo>,
     /// Number of `ProfilerStep#N` steps.
     pub steps: u64,
     /// Number of inference engine batches.
@@ -154,6 +157,55 @@ pub struct TraceInfo {
     pub captured: Option<CapturedInfo>,
     /// Irregularities in the file and in captures.
     pub notes: Vec<Note>,
+}
+
+/// What the GPU profiler recorded as overhead. Times are sums over intervals, in µs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[doc(hidden)]
+pub struct OverheadInfo {
+    /// Time during which the profiler itself worked.
+    pub profiler_us: f64,
+    /// Length of the recording without this time.
+    pub span_without_profiler_us: f64,
+    /// Time of the intervals of each kind, longest first.
+    pub kinds: Vec<OverheadKind>,
+}
+
+/// The intervals of one kind of overhead.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[doc(hidden)]
+pub struct OverheadKind {
+    /// The name in the trace, such as `Activity Buffer Request`.
+    pub name: String,
+    /// Number of intervals.
+    pub count: u64,
+    /// Sum of the lengths of the intervals, in µs.
+    pub time_us: f64,
+    /// Whether the profiler causes this overhead. Otherwise, it also occurs without a profiler.
+    pub is_of_profiler: bool,
+}
+
+impl OverheadInfo {
+    /// Whether the profiler worked during at least 1% of the recording.
+    pub fn is_large(&self, info: &TraceInfo) -> bool {
+        self.profiler_us >= 0.01 * info.span_us
+    }
+
+    fn of(trace: &Trace, span: Nanos) -> Option<OverheadInfo> {
+        let overhead = ProfilerOverhead::of(trace);
+        let kind = |kind: &OverheadOf| OverheadKind {
+            name: kind.name.clone(),
+            count: kind.count,
+            time_us: kind.time.as_micros(),
+            is_of_profiler: kind.cause == Cause::Profiler,
+        };
+        let without = (span - overhead.within(first(trace), span)).max(Nanos::ZERO);
+        (!overhead.kinds.is_empty()).then(|| OverheadInfo {
+            profiler_us: overhead.time().as_micros(),
+            span_without_profiler_us: without.as_micros(),
+            kinds: overhead.kinds.iter().map(kind).collect(),
+        })
+    }
 }
 
 /// For how many graph launches the captured graph was found, and how many kernels of the replays
@@ -235,6 +287,7 @@ impl TraceInfo {
             gpu_busy_us: busy_time(spans.collect()).as_micros(),
             launched_share: launched_share(trace, time),
             span_us: span(trace).as_micros(),
+            overhead: OverheadInfo::of(trace, span(trace)),
             steps: steps(&found),
             batches: found.iter().filter(|a| matches!(a.meaning, Meaning::Batch(_))).count() as u64,
             phases: phases(trace, &found),
@@ -270,25 +323,18 @@ fn categories(trace: &Trace) -> Vec<CategoryCount> {
         .collect()
 }
 
-/// Fraction of the GPU time spent in events whose launch can be found by correlation id. Call trees
-/// find launches in the same way.
+/// Fraction of the GPU time spent in events whose launch is in the trace.
 fn launched_share(trace: &Trace, time: Nanos) -> Option<f64> {
-    let ids = || trace.correlations().iter().filter(|(_, id)| **id > 0);
-    let of_calls: FxHashSet<i64> = ids()
-        .filter(|&(event, _)| trace.category(event) == Category::Runtime)
-        .map(|(_, &id)| id)
-        .collect();
-    let launched: Nanos = ids()
-        .filter(|&(event, id)| trace.category(event).is_gpu() && of_calls.contains(id))
-        .map(|(event, _)| trace.duration(event))
-        .sum();
-    (time > Nanos::ZERO).then(|| launched.as_micros() / time.as_micros())
+    (time > Nanos::ZERO).then(|| launched_time(trace).as_micros() / time.as_micros())
+}
+
+fn first(trace: &Trace) -> Nanos {
+    trace.events().map(|event| trace.start(event)).min().unwrap_or(Nanos::ZERO)
 }
 
 fn span(trace: &Trace) -> Nanos {
-    let first = trace.events().map(|event| trace.start(event)).min();
     let last = trace.events().map(|event| trace.end(event)).max();
-    first.zip(last).map_or(Nanos::ZERO, |(first, last)| last - first)
+    last.map_or(Nanos::ZERO, |last| last - first(trace))
 }
 
 /// Number of `ProfilerStep#N` steps. The 2021 profiler wrote each step twice, as an annotation and

@@ -13,6 +13,8 @@
 //! | which captured graph a launch replays | [`Captures`] |
 //! | what was measured, and how much data is missing | [`Evidence`], [`Damage`] |
 //! | why two recordings cannot be compared | [`Obstacle`] |
+//! | which events were not read | [`Unread`] |
+//! | what the profiler itself cost | [`ProfilerOverhead`] |
 //! | whether GPU time or host time is measured | [`Measure`] |
 //! | whether a call communicates | `Communication` |
 //! | whether a call waits for the GPU | [`is_synchronisation`] |
@@ -33,6 +35,7 @@ mod lengths;
 mod measure;
 pub mod memory;
 mod model;
+mod overhead;
 mod phase;
 mod phases;
 mod platform;
@@ -41,6 +44,7 @@ mod repeats;
 mod selection;
 mod steps;
 mod synchronisation;
+mod unread;
 mod words;
 
 pub use annotations::{Annotation, Batch, Meaning, annotations};
@@ -53,13 +57,17 @@ pub use damage::Damage;
 pub use damage::counted;
 pub use evidence::Evidence;
 pub use footing::{Footing, LOST_LAUNCHES, Obstacle};
-pub use info::{CapturedInfo, CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
+pub use info::{
+    CapturedInfo, CategoryCount, Contents, DeviceInfo, HeadInfo, OverheadInfo, OverheadKind,
+    TraceInfo,
+};
 pub use layers::{Layer, LayerId, LayerPlace, Layers, Stack, StackKind};
 pub use lengths::Lengths;
 #[doc(hidden)]
 pub use lengths::LengthsOf;
 pub use measure::Measure;
 pub use model::{Architecture, Found, Model};
+pub use overhead::{Cause, OverheadOf, ProfilerOverhead};
 pub use phase::Phase;
 pub use phases::Phases;
 pub use platform::{Platform, Vendor};
@@ -70,6 +78,7 @@ pub use repeats::RepeatDetection;
 pub use selection::{Selection, StepRange};
 pub use steps::{StepId, StepOrigin, StepSpan, Steps};
 pub use synchronisation::is_synchronisation;
+pub use unread::Unread;
 #[doc(hidden)]
 pub use words::Words;
 

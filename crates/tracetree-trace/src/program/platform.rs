@@ -172,10 +172,11 @@ impl Votes {
 }
 
 /// An accelerator that uses neither CUDA nor HIP, and the evidence for it. The profiler for such an
-/// accelerator records categories, calls or kernels with special names. Comparisons ignore events
-/// with such categories, so the categories are looked up among the ignored events.
+/// accelerator records categories, calls or kernels with special names. Comparisons ignore most
+/// events with such categories, so the categories are also looked up among the ignored events.
 fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
-    let of_category = trace.left_out().iter().find_map(|(category, _)| {
+    let ignored = trace.left_out().iter().map(|(category, _)| &**category);
+    let of_category = trace.accelerator().into_iter().chain(ignored).find_map(|category| {
         let name = category.to_ascii_lowercase();
         let known = CATEGORIES.iter().find(|(mark, _)| name.contains(mark));
         known.map(|&(_, vendor)| (vendor, format!("category {category}")))

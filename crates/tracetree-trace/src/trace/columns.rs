@@ -114,6 +114,30 @@ pub struct Message {
     pub dtype: TextId,
 }
 
+/// What a trace states about the position of a host call, for traces whose times are too coarse to
+/// show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Stated {
+    /// `Ev Idx`: calls of one kind on one thread have ascending numbers.
+    pub(crate) order: Option<i64>,
+    /// `Python id` of a frame. Ids rise in the order of the calls.
+    pub(crate) frame: Option<i64>,
+    /// `Python parent id`: the `Python id` of the frame that called this frame.
+    pub(crate) parent: Option<i64>,
+}
+
+/// An interval that the GPU profiler recorded as overhead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)]
+pub struct Overhead {
+    /// The kind of overhead, such as `Activity Buffer Request`.
+    pub name: TextId,
+    /// Start of the interval.
+    pub start: Nanos,
+    /// Length of the interval.
+    pub duration: Nanos,
+}
+
 /// A point of a flow arrow (`s` start, `t` step, `f` finish).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[doc(hidden)]
@@ -180,8 +204,14 @@ pub struct Trace {
     pub(crate) messages: Sparse<Message>,
     pub(crate) call_stacks: Sparse<TextId>,
     pub(crate) recorded_durations: Sparse<Nanos>,
+    /// What the trace states about the order and the nesting of its host calls. The column is empty
+    /// unless all host calls start at whole microseconds, because finer times show both.
+    pub(crate) stated: Sparse<Stated>,
     pub(crate) flows: Vec<FlowPoint>,
     pub(crate) memory: Vec<MemoryEvent>,
+    pub(crate) overheads: Vec<Overhead>,
+    /// The category of the events of an accelerator that has a category of its own.
+    pub(crate) accelerator: Option<&'static str>,
     pub(crate) texts: Texts,
     pub(crate) arguments: Vec<Arguments>,
     pub(crate) threads: Vec<Thread>,
@@ -398,7 +428,14 @@ impl Trace {
         &self.recorded_durations
     }
 
-    /// Points of flow arrows in file order; empty with [`ReadOptions::without_flows`].
+    /// What the trace states about the order and the nesting of its host calls; empty for a trace
+    /// with finer times than whole microseconds.
+    pub(crate) fn stated(&self) -> &Sparse<Stated> {
+        &self.stated
+    }
+
+    /// Points of flow arrows in file order. With [`ReadOptions::without_flows`], only those that
+    /// show which call launched a GPU event.
     ///
     /// [`ReadOptions::without_flows`]: super::ReadOptions::without_flows
     #[doc(hidden)]
@@ -411,6 +448,18 @@ impl Trace {
     /// selected step to the last.
     pub fn memory(&self) -> &[MemoryEvent] {
         &self.memory
+    }
+
+    /// Intervals that the GPU profiler recorded as overhead, in file order. [`Trace::select`] keeps
+    /// all of them.
+    #[doc(hidden)]
+    pub fn overheads(&self) -> &[Overhead] {
+        &self.overheads
+    }
+
+    /// The category of the events of an accelerator that has a category of its own.
+    pub(crate) fn accelerator(&self) -> Option<&'static str> {
+        self.accelerator
     }
 
     /// An interned string.

@@ -34,6 +34,8 @@ pub enum Recorder {
     NsightSystems,
     /// The XLA profiler, as used by JAX.
     Xla,
+    /// AMD's rocprofv3.
+    Rocprof,
 }
 
 impl Recorder {
@@ -48,6 +50,7 @@ impl Recorder {
             Recorder::Kineto => "Kineto",
             Recorder::NsightSystems => "Nsight Systems",
             Recorder::Xla => "XLA",
+            Recorder::Rocprof => "rocprofv3",
         }
     }
 }

@@ -32,8 +32,10 @@ pub use captured_call::{CapturedAs, CapturedCall};
 #[doc(hidden)]
 pub use category::CUT_MODULE;
 pub use category::Category;
+pub(crate) use columns::Stated;
 pub use columns::{
-    Argument, Arguments, FlowEnd, FlowPoint, Grid, Message, Sequence, Stream, Thread, Trace,
+    Argument, Arguments, FlowEnd, FlowPoint, Grid, Message, Overhead, Sequence, Stream, Thread,
+    Trace,
 };
 #[doc(hidden)]
 pub use communication::is_communication_kernel;
@@ -52,6 +54,7 @@ pub use reader::{ReadOptions, ReadProgress};
 pub use spans::busy_time;
 #[doc(hidden)]
 pub use spans::newly_busy;
+pub(crate) use spans::union;
 pub use sparse::Sparse;
 pub use texts::{TextId, Texts};
 pub use time::Nanos;

@@ -14,7 +14,7 @@ impl Trace {
     ///
     /// Points of flow arrows are kept unchanged. A flow point whose event was dropped is ignored
     /// later. Memory events are also kept, because all earlier events determine which blocks are
-    /// live.
+    /// live, and so are intervals of overhead.
     #[must_use]
     #[doc(hidden)]
     pub fn select(&self, keep: impl Fn(EventId) -> bool) -> Trace {
@@ -51,8 +51,11 @@ impl Trace {
             messages: pick_sparse(&self.messages, &kept),
             call_stacks: pick_sparse(&self.call_stacks, &kept),
             recorded_durations: pick_sparse(&self.recorded_durations, &kept),
+            stated: pick_sparse(&self.stated, &kept),
             flows: self.flows.clone(),
             memory: self.memory.clone(),
+            overheads: self.overheads.clone(),
+            accelerator: self.accelerator,
             texts: self.texts.clone(),
             arguments: self.arguments.clone(),
             threads: self.threads.clone(),
@@ -90,7 +93,7 @@ fn pick_sparse<T: Clone>(column: &Sparse<T>, kept: &[EventId]) -> Sparse<T> {
 mod tests {
     use super::super::captured_call::{CapturedAs, CapturedCall};
     use super::super::category::Category;
-    use super::super::columns::{Grid, Message, Sequence};
+    use super::super::columns::{Grid, Message, Sequence, Stated};
     use super::super::ids::{ThreadId, Uid};
     use super::super::texts::TextId;
     use super::super::time::Nanos;
@@ -149,6 +152,7 @@ mod tests {
             }),
             call_stacks: filled(text),
             recorded_durations: filled(|event| Nanos(i64::from(event))),
+            stated: filled(|event| Stated { order: Some(event.into()), ..Stated::default() }),
             ..Trace::default()
         }
     }
@@ -195,8 +199,11 @@ mod tests {
             messages,
             call_stacks,
             recorded_durations,
+            stated,
             flows: _,
             memory: _,
+            overheads: _,
+            accelerator: _,
             texts: _,
             arguments: _,
             threads: _,
@@ -235,5 +242,6 @@ mod tests {
         assert_cut("messages", &whole.messages, &messages);
         assert_cut("call_stacks", &whole.call_stacks, &call_stacks);
         assert_cut("recorded_durations", &whole.recorded_durations, &recorded_durations);
+        assert_cut("stated", &whole.stated, &stated);
     }
 }

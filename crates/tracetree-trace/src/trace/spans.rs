@@ -11,7 +11,7 @@ pub fn busy_time(mut spans: Vec<(Nanos, Nanos)>) -> Nanos {
 }
 
 /// Union of half-open spans (start, end), as disjoint spans sorted by start.
-pub(super) fn union(mut spans: Vec<(Nanos, Nanos)>) -> Vec<(Nanos, Nanos)> {
+pub(crate) fn union(mut spans: Vec<(Nanos, Nanos)>) -> Vec<(Nanos, Nanos)> {
     spans.sort_unstable();
     let mut union: Vec<(Nanos, Nanos)> = Vec::new();
     for (start, end) in spans {

@@ -6,9 +6,16 @@
 //! 2.2, `External id` repeats the correlation and refers to the wrong op. `External id` is
 //! therefore used only if the trace has no runtime calls and the GPU events have external ids that
 //! differ from their correlations. Even then, the op must start before its GPU event.
+//!
+//! If several runtime calls have the id of a GPU event, the last of them launched it. If one of
+//! them contains the others, as a runtime call contains a driver call, that call launched it. A GPU
+//! event without any of these ids is linked by the flow arrows of its recorder
+//! ([`arrows`](super::arrows)).
 
-use crate::trace::{Category, EventId, Notes, Trace};
+use super::arrows;
+use crate::trace::{Category, EventId, Nanos, Notes, Trace};
 use rustc_hash::FxHashMap;
+use std::cmp::Ordering;
 
 /// The GPU events that each host call launched, and the GPU events without a launch.
 #[derive(Debug, Default)]
@@ -38,14 +45,23 @@ impl Launched {
     }
 }
 
+/// The time of all GPU events whose launch is in the trace.
+pub(crate) fn launched_time(trace: &Trace) -> Nanos {
+    let launched = link(trace, &mut Notes::default());
+    launched.links.iter().map(|&(_, event)| trace.duration(event)).sum()
+}
+
+/// Finds the launch of each GPU event.
 pub(super) fn link(trace: &Trace, notes: &mut Notes) -> Launched {
     let launchers = launchers(trace);
     let ids = if launchers.by_external_id { trace.external_ids() } else { trace.correlations() };
     let mut launched = Launched { is_launch: vec![false; trace.len()], ..Launched::default() };
+    let by_arrow = arrows::launches(trace);
     for event in trace.events().filter(|&event| trace.category(event).is_gpu()) {
         let launch = ids.get(event).and_then(|id| launchers.calls.get(id)).copied();
         match launch
             .filter(|&call| !launchers.by_external_id || trace.start(call) <= trace.start(event))
+            .or_else(|| by_arrow.get(&event).copied())
         {
             Some(launch) => {
                 launched.is_launch[launch.index()] = true;
@@ -71,9 +87,10 @@ fn launchers(trace: &Trace) -> Launchers {
     let mut calls = FxHashMap::default();
     for (event, &id) in trace.correlations().iter().filter(host(Category::Runtime)) {
         if id > 0 {
-            // If a runtime call and its inner driver call share an id, the call that comes first in
-            // the file is used.
-            calls.entry(id).or_insert(event);
+            let held = calls.entry(id).or_insert(event);
+            if is_later_launch(trace, event, *held) {
+                *held = event;
+            }
         }
     }
     let by_external_id = calls.is_empty() && !external_id_repeats_correlation(trace);
@@ -85,6 +102,21 @@ fn launchers(trace: &Trace) -> Launchers {
         }
     }
     Launchers { calls, by_external_id }
+}
+
+/// Whether `call` rather than `held` launched the GPU events with the id of both: it starts later
+/// and not inside the other call, or it contains the other call.
+fn is_later_launch(trace: &Trace, call: EventId, held: EventId) -> bool {
+    let contains = |outer: EventId, inner: EventId| {
+        trace.thread_of(outer) == trace.thread_of(inner)
+            && trace.start(outer) <= trace.start(inner)
+            && trace.end(outer) >= trace.end(inner)
+    };
+    match trace.start(call).cmp(&trace.start(held)) {
+        Ordering::Greater => !contains(held, call),
+        Ordering::Less => contains(call, held),
+        Ordering::Equal => false,
+    }
 }
 
 fn external_id_repeats_correlation(trace: &Trace) -> bool {

@@ -13,8 +13,10 @@
 //! 6         └── op
 //! ```
 
+mod arrows;
 mod backward;
 mod captured;
+mod coarse;
 mod counts;
 mod descent;
 mod grafts;
@@ -32,6 +34,7 @@ pub use captured::{Capture, CapturedGraph, LaunchKind, Misfit, Replay, ReplayedG
 pub use counts::Counts;
 #[doc(hidden)]
 pub use descent::Descent;
+pub(crate) use launches::launched_time;
 pub use links::{LinkGraph, LinkKind};
 pub use module_name::ModuleName;
 pub use options::{Frames, TreeOptions};
@@ -129,6 +132,9 @@ pub struct CallTree {
     /// The parents of calls that were nested too deeply, in preorder. So far, the list has been
     /// empty for every trace of a real program.
     crowded: Vec<u32>,
+    /// The calls whose position is uncertain, in preorder. The list is empty for traces whose times
+    /// are finer than whole microseconds.
+    uncertain: Vec<u32>,
     /// For each call, the innermost module call that contains it, which may be the call itself;
     /// computed on first use.
     modules: OnceLock<Stretches<Option<CallId>>>,
@@ -176,7 +182,23 @@ impl CallTree {
             artefacts,
             too_deep,
             crowded,
+            uncertain,
         } = planter.finish();
+        let mut uncertain: Vec<u32> =
+            uncertain.iter().map(|event| calls[event.index()]).filter(|&at| at != NONE).collect();
+        uncertain.sort_unstable();
+        let count = uncertain.len() as u64;
+        notes.add(
+            "POSITION_UNCERTAIN",
+            count,
+            "record with PyTorch 2.3 or later, which writes nanoseconds",
+            || {
+                format!(
+                    "{count} × call whose position in the call tree is uncertain, because the times \
+                     are whole microseconds; no change of these calls is certain"
+                )
+            },
+        );
         notes.add(
             "BROKEN_NESTING",
             artefacts,
@@ -214,6 +236,7 @@ impl CallTree {
             ends,
             calls,
             crowded,
+            uncertain,
             modules: OnceLock::new(),
             backward: OnceLock::new(),
             notes,
@@ -386,6 +409,13 @@ impl CallTree {
     /// call counts as its self time, and the children have no self time.
     pub(crate) fn is_crowded(&self, call: CallId) -> bool {
         !self.crowded.is_empty() && self.crowded.binary_search(&call.0).is_ok()
+    }
+
+    /// Whether the position of a host call is uncertain: the times of the trace are whole
+    /// microseconds, and neither they nor anything else in the trace show whether the call is below
+    /// another call or next to it.
+    pub fn is_position_uncertain(&self, call: CallId) -> bool {
+        !self.uncertain.is_empty() && self.uncertain.binary_search(&call.0).is_ok()
     }
 
     /// The self time of a crowded call (see [`CallTree::is_crowded`]) or of a child of a crowded

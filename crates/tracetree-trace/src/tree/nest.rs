@@ -20,10 +20,14 @@
 //!                               and ends at a's end for the calls that follow
 //! ```
 //!
+//! If the times are whole microseconds, [`coarse`](super::coarse) finds the positions of the calls
+//! instead.
+//!
 //! Calls that are nested more deeply than [`DEEPEST`] become siblings at that depth. Many later
 //! stages walk from each call to the root, so the limit bounds the work of such a stage: it visits
 //! at most about [`DEEPEST`] calls for each call.
 
+use super::coarse;
 use super::grafts::Grafts;
 use super::launches::Launched;
 use super::{CallKind, Frames, NONE};
@@ -51,6 +55,8 @@ pub(super) struct Planted {
     pub(super) too_deep: u64,
     /// The parents of the calls that were nested too deeply, in preorder.
     pub(super) crowded: Vec<u32>,
+    /// The events whose position is uncertain, sorted.
+    pub(super) uncertain: Vec<EventId>,
 }
 
 /// Appends calls to a tree in preorder.
@@ -82,6 +88,7 @@ impl<'a> Planter<'a> {
             artefacts: 0,
             too_deep: 0,
             crowded: Vec::new(),
+            uncertain: Vec::new(),
         };
         let grafts = Grafts::of(trace);
         Planter { trace, launched, grafts, frames, planted, stack: Vec::new() }
@@ -93,7 +100,11 @@ impl<'a> Planter<'a> {
 
     /// Adds every thread that has host calls, with all its calls.
     pub(super) fn plant_threads(&mut self) {
-        for (thread, mut calls) in host_calls(self.trace, self.frames).into_iter().enumerate() {
+        let threads = host_calls(self.trace, self.frames);
+        if let Some(positions) = coarse::positions(self.trace, &threads) {
+            return self.plant_positions(positions);
+        }
+        for (thread, mut calls) in threads.into_iter().enumerate() {
             if calls.is_empty() {
                 continue;
             }
@@ -104,6 +115,22 @@ impl<'a> Planter<'a> {
             }
             self.close_all();
         }
+    }
+
+    /// Adds every thread that has host calls, with its calls at known positions.
+    fn plant_positions(&mut self, positions: coarse::Positions) {
+        for (thread, calls) in positions.threads.iter().enumerate().filter(|(_, t)| !t.is_empty()) {
+            self.open(CallKind::Thread, thread as u32, Nanos(i64::MAX));
+            for &(event, depth) in calls {
+                while self.stack.len() > depth as usize + 1 {
+                    self.close();
+                }
+                self.plant_call(event, Nanos(i64::MAX));
+            }
+            self.close_all();
+        }
+        self.planted.artefacts += positions.artefacts;
+        self.planted.uncertain = positions.uncertain;
     }
 
     /// Adds the GPU events that have no launch, below a separate root.
@@ -155,6 +182,11 @@ impl<'a> Planter<'a> {
                 break;
             }
         }
+        self.plant_call(event, end);
+    }
+
+    /// Adds a host call below the open calls, with everything that it launched.
+    fn plant_call(&mut self, event: EventId, end: Nanos) {
         self.leave_the_deepest_level();
         self.open_event(event, end);
         for gpu_event in self.launched.by(event) {

@@ -42,6 +42,23 @@ fn is_runtime(name: &[u8]) -> bool {
     )
 }
 
+/// The category of an event whose `cat` only says that it comes from a device, determined from its
+/// name, and the name of the `cat`. On MTIA, waits and records of events take time on a stream, but
+/// do no work.
+pub(super) fn from_device_name(category: &[u8], name: &[u8]) -> Option<(Category, &'static str)> {
+    if category != MTIA.as_bytes() {
+        return None;
+    }
+    match name {
+        b"event_wait" | b"event_record" => None,
+        b"dma_request" => Some((Category::Memcpy, MTIA)),
+        _ => Some((Category::Kernel, MTIA)),
+    }
+}
+
+/// The category of all events of MTIA devices.
+const MTIA: &str = "mtia_ccp_events";
+
 /// The category of an event without `cat`, determined from the name of its process. In traces from
 /// rocprof and Ascend, nothing else indicates the category.
 pub(super) fn from_process(name: &str) -> Option<Category> {
@@ -84,6 +101,17 @@ mod tests {
             assert!(from_name(new.as_bytes()).is_some());
         }
         assert_eq!(from_name(b"cpu_instant_event"), None);
+    }
+
+    #[test]
+    fn an_event_of_an_mtia_device_is_a_copy_a_kernel_or_a_wait() {
+        let of = |name: &str| {
+            from_device_name(MTIA.as_bytes(), name.as_bytes()).map(|(category, _)| category)
+        };
+        assert_eq!(of("dma_request"), Some(Category::Memcpy));
+        assert_eq!(of("add-dtype_Float"), Some(Category::Kernel));
+        assert_eq!((of("event_wait"), of("event_record")), (None, None));
+        assert_eq!(from_device_name(b"mtia_insight", b"add-dtype_Float"), None);
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub(super) struct Fields<'a> {
     pub(super) id: Value<'a>,
     pub(super) args: Args<'a>,
     pub(super) is_empty: bool,
+    /// Whether the arguments of Python frames are read.
+    pub(super) keeps_frame_args: bool,
     pub(super) extra_commas: u32,
     pub(super) wrong_types: u32,
 }
@@ -53,6 +55,24 @@ pub(super) struct Args<'a> {
     pub(super) message_type: Value<'a>,
     pub(super) name: Value<'a>,
     pub(super) memory: MemoryArgs,
+}
+
+impl Args<'_> {
+    /// `Python id` of a Python frame. A frame has neither an external id nor a correlation, so its
+    /// ids are in their fields: larger arguments would make reading slower.
+    pub(super) fn frame(&self) -> Option<i64> {
+        self.external_id
+    }
+
+    /// `Python parent id` of a Python frame.
+    pub(super) fn parent_frame(&self) -> Option<i64> {
+        self.correlation
+    }
+
+    /// `size` of a copy, which is in the field of the bytes of an allocation.
+    pub(super) fn size(&self) -> Option<u64> {
+        self.memory.bytes.and_then(|size| u64::try_from(size).ok())
+    }
 }
 
 /// The arguments of a `[memory]` instant event; an argument is `None` if it is absent or not a
@@ -89,6 +109,7 @@ pub(super) enum Slot {
     Device,
     Stream,
     Bytes,
+    Size,
     GraphNode,
     Graph,
     Kernel,
@@ -114,6 +135,8 @@ pub(super) enum Slot {
     TotalAllocated,
     TotalReserved,
     EventIndex,
+    PythonId,
+    PythonParentId,
 }
 
 impl Slot {
@@ -149,8 +172,9 @@ impl Slot {
             b"Sequence number" => Slot::Sequence,
             b"Fwd thread id" => Slot::ForwardThread,
             b"device" | b"dev-id" => Slot::Device,
-            b"stream" | b"stream-id" | b"Stream Id" => Slot::Stream,
+            b"stream" | b"stream-id" | b"Stream Id" | b"sycl queue" => Slot::Stream,
             b"bytes" => Slot::Bytes,
+            b"size" => Slot::Size,
             b"graph node id" => Slot::GraphNode,
             b"graph id" => Slot::Graph,
             b"kernel" => Slot::Kernel,
@@ -176,6 +200,8 @@ impl Slot {
             b"Total Allocated" => Slot::TotalAllocated,
             b"Total Reserved" => Slot::TotalReserved,
             b"Ev Idx" => Slot::EventIndex,
+            b"Python id" => Slot::PythonId,
+            b"Python parent id" => Slot::PythonParentId,
             _ if key.contains(&b'\\') => Slot::of_escaped(key, Slot::of_argument),
             _ => Slot::Other,
         }
@@ -214,6 +240,7 @@ impl<'a> Fields<'a> {
             Slot::Device => number(value, numbers::integer, &mut args.device),
             Slot::Stream => number(value, numbers::id, &mut args.stream),
             Slot::Bytes => number(value, numbers::unsigned, &mut args.bytes),
+            Slot::Size => whole(value, &mut args.memory.bytes),
             Slot::GraphNode => number(value, numbers::unsigned, &mut args.graph_node),
             Slot::Graph => number(value, numbers::unsigned, &mut args.graph),
             Slot::Kernel => keep(value, &mut args.kernel),
@@ -241,15 +268,17 @@ impl<'a> Fields<'a> {
             Slot::TotalAllocated => whole(value, &mut args.memory.allocated),
             Slot::TotalReserved => whole(value, &mut args.memory.reserved),
             Slot::EventIndex => whole(value, &mut args.memory.order),
+            Slot::PythonId => whole(value, &mut args.external_id),
+            Slot::PythonParentId => whole(value, &mut args.correlation),
         };
         self.wrong_types += u32::from(!is_right);
     }
 
-    /// Whether to skip the event's arguments. A trace does not store the arguments of Python
-    /// frames, so they are skipped.
+    /// Whether to skip the event's arguments. The arguments of Python frames say where a frame is
+    /// in the call tree, which the times show unless they are coarse.
     #[inline]
     pub(super) fn skips_args(&self) -> bool {
-        self.category == Value::Text(b"python_function")
+        !self.keeps_frame_args && self.category == Value::Text(b"python_function")
     }
 }
 

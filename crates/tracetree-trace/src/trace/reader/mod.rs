@@ -61,8 +61,8 @@ use std::path::Path;
 const STDIN: &str = "-";
 
 impl Trace {
-    /// Reads the trace at `path`: Kineto JSON, an SQLite export of Nsight Systems or an XLA profile
-    /// (`.xplane.pb`), uncompressed or compressed with gzip or zstd. The format is detected from
+    /// Reads the trace at `path`: Kineto JSON, an SQLite export of Nsight Systems, an XLA profile
+    /// (`.xplane.pb`) or JSON from rocprofv3, uncompressed or compressed with gzip or zstd. The format is detected from
     /// the content, not from the file name. The path `-` represents standard input.
     ///
     /// Text that real profilers write but JSON forbids is repaired and counted in the notes

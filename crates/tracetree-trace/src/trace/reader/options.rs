@@ -19,7 +19,7 @@ pub struct ReadOptions {
     /// Maximum size of the decompressed text, in bytes; by default 64 MiB plus 200 bytes for each byte of the
     /// compressed file.
     pub max_unpacked: Option<u64>,
-    /// Drops the points of flow arrows.
+    /// Drops the points of flow arrows, except those that show which call launched a GPU event.
     pub without_flows: bool,
     /// A callback that receives the number of bytes of the file read so far.
     pub progress: Option<ReadProgress>,
@@ -84,8 +84,8 @@ impl ReadOptions {
         self
     }
 
-    /// Drops the points of flow arrows, which a comparison does not use. The points are still
-    /// counted and checked.
+    /// Drops the points of flow arrows that a comparison does not use. It uses only those that show
+    /// which call launched a GPU event. The points are still counted and checked.
     #[must_use]
     #[doc(hidden)]
     pub fn without_flows(mut self) -> Self {

@@ -76,6 +76,12 @@ pub(super) fn check(name: &str, head: &[u8]) -> Result<usize> {
             "unpack it with tar xf",
         );
     }
+    if is_perfetto(head) {
+        return refuse(
+            "expected a trace in JSON, found a Perfetto trace".to_owned(),
+            "record again with rocprofv3 --output-format json, or export JSON from the profiler",
+        );
+    }
     match text[0] {
         b'{' | b'[' => Ok(skip),
         b'<' => refuse(
@@ -87,6 +93,21 @@ pub(super) fn check(name: &str, head: &[u8]) -> Result<usize> {
             "pass a trace exported by torch.profiler (export_chrome_trace or \
              tensorboard_trace_handler)",
         ),
+    }
+}
+
+/// Whether the bytes begin with a packet of a Perfetto trace: field 1 of the trace, its length, and
+/// one of the fields that a first packet has (clock snapshot, timestamp, sequence, trusted uid,
+/// track event, or a field with a number of at least 16, such as a track descriptor).
+fn is_perfetto(head: &[u8]) -> bool {
+    let Some(rest) = head.strip_prefix(&[0x0a]) else { return false };
+    let length = rest.iter().take(5).position(|byte| *byte < 0x80).map(|last| last + 1);
+    match length.and_then(|length| rest.get(length..)) {
+        Some([0x18 | 0x32 | 0x40 | 0x50 | 0x5a | 0x68, ..]) => true,
+        Some([first, second, ..]) => {
+            matches!(first & 7, 0 | 2) && *first >= 0x80 && matches!(second, 1..=7)
+        }
+        Some(_) | None => false,
     }
 }
 

@@ -122,6 +122,7 @@ impl StoredTree {
             ends: calls.ends,
             calls: call_of,
             crowded: Vec::new(),
+            uncertain: Vec::new(),
             modules: OnceLock::new(),
             backward: OnceLock::new(),
             notes: Notes::default(),

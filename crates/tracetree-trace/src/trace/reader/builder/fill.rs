@@ -11,10 +11,14 @@ use super::super::threads;
 use super::{Builder, Spot};
 use crate::error::Place;
 use crate::trace::category::Category;
-use crate::trace::columns::{Grid, Message, Sequence, Stream};
+use crate::trace::columns::{Grid, Message, Sequence, Stated, Stream};
 use crate::trace::ids::{EventId, ThreadId};
+use crate::trace::sparse::Sparse;
 use crate::trace::texts::TextId;
 use crate::trace::time::Nanos;
+
+/// A microsecond in nanoseconds.
+const MICROSECOND: i64 = 1_000;
 
 impl Builder {
     /// Appends an event to all columns.
@@ -41,7 +45,35 @@ impl Builder {
             self.push_args(&fields.args, category, event, thread, spot.place)
         };
         self.trace.event_arguments.push(arguments);
+        if self.is_coarse() && category.is_host_call() {
+            self.push_stated(&fields.args, category, event, start);
+        }
         event
+    }
+
+    /// Stores what the event states about its position in the call tree. The first call with a
+    /// finer time than a whole microsecond makes all such statements unnecessary.
+    #[inline(never)]
+    fn push_stated(&mut self, args: &Args<'_>, category: Category, event: EventId, start: Nanos) {
+        if start.0 % MICROSECOND != 0 {
+            self.is_fine = true;
+            self.trace.stated = Sparse::default();
+            return;
+        }
+        let (frame, parent) = match category {
+            Category::PythonFunction => (args.frame(), args.parent_frame()),
+            Category::CpuOp
+            | Category::Runtime
+            | Category::Kernel
+            | Category::Memcpy
+            | Category::Memset
+            | Category::UserAnnotation
+            | Category::GpuUserAnnotation => (None, None),
+        };
+        let stated = Stated { order: args.memory.order, frame, parent };
+        if stated != Stated::default() {
+            self.trace.stated.push(event, stated);
+        }
     }
 
     /// Fills the columns in which only some events have values; returns the index of the event's
@@ -124,7 +156,8 @@ impl Builder {
             self.trace.all_streams.len() as u32 - 1
         });
         self.trace.streams.push(event, id);
-        if let Some(bytes) = args.bytes {
+        let is_copy = self.trace.categories[event.index()] == Category::Memcpy;
+        if let Some(bytes) = args.bytes.or_else(|| args.size().filter(|_| is_copy)) {
             self.trace.gpu_bytes.push(event, bytes);
         }
         if let Some(node) = args.graph_node {

@@ -16,7 +16,7 @@ use super::strings::{Form, Strings};
 use super::threads::{self, Threads};
 use crate::error::Place;
 use crate::trace::category::Category;
-use crate::trace::columns::{FlowEnd, FlowPoint, Stream, Trace};
+use crate::trace::columns::{FlowEnd, FlowPoint, Overhead, Stream, Trace};
 use crate::trace::header::Header;
 use crate::trace::ids::{EventId, Uid};
 use crate::trace::losses::Losses;
@@ -37,7 +37,15 @@ pub(super) struct Builder {
     left_out: LeftOut,
     odd: Oddities,
     keeps_flows: bool,
+    is_fine: bool,
 }
+
+/// In the counts of ignored events, precedes the process of events that have no category.
+pub(super) const NO_CATEGORY: &str = "(no category)";
+
+/// The category of the flow arrows of `torch_npu` that lead from a host call to the GPU event that
+/// the call launched.
+const LAUNCH_FLOW: &[u8] = b"async_npu";
 
 /// The location of an event: its position in `traceEvents`, and its offset in the text.
 #[derive(Debug, Clone, Copy)]
@@ -116,6 +124,12 @@ impl Builder {
         !self.trace.is_empty() || !self.trace.flows.is_empty() || self.left_out.has_phases()
     }
 
+    /// Whether all host calls so far start at whole microseconds.
+    #[inline]
+    pub(super) fn is_coarse(&self) -> bool {
+        !self.is_fine
+    }
+
     /// Total size of all distinct strings and their raw forms, in bytes.
     pub(super) fn text_bytes(&self) -> usize {
         self.strings.bytes()
@@ -157,7 +171,7 @@ impl Builder {
 
     fn add_complete(&mut self, fields: &Fields<'_>, spot: Spot) {
         let Some(category) = self.category(fields) else {
-            self.leave_out(fields);
+            self.leave_out_complete(fields, spot);
             return;
         };
         let Some(start) = self.start(fields, spot.place) else {
@@ -175,15 +189,51 @@ impl Builder {
         self.push(fields, category, (start, duration), spot);
     }
 
+    /// Counts a complete event that comparisons ignore. An event without a category is counted
+    /// under the name of its process. The intervals of the profiler's own work are stored.
+    #[inline(never)]
+    fn leave_out_complete(&mut self, fields: &Fields<'_>, spot: Spot) {
+        let phase = threads::raw(fields.phase);
+        match threads::raw(fields.category) {
+            b"" => {
+                let process = self.threads.process_name(fields.pid, &mut self.strings);
+                let process = process.map_or("", |name| self.strings.get(name));
+                let label = format!("{NO_CATEGORY} {process}");
+                self.left_out.add(phase, label.trim_end().as_bytes(), &mut self.strings);
+            }
+            b"overhead" | b"Overhead" => {
+                self.leave_out(fields);
+                self.add_overhead(fields, spot.place);
+            }
+            _ => drop(self.leave_out(fields)),
+        }
+    }
+
+    fn add_overhead(&mut self, fields: &Fields<'_>, place: Place) {
+        let name = self.name(fields, Form::Text, place);
+        let is_possible = |duration: &Nanos| clocks::impossible(*duration).is_none();
+        if let (Some(start), Some(duration)) = (fields.start, fields.duration.filter(is_possible)) {
+            self.trace.overheads.push(Overhead { name, start, duration });
+        }
+    }
+
     /// The category of an event, determined from its `cat` field or, if it has none, from its
     /// process.
     #[inline]
     fn category(&mut self, fields: &Fields<'_>) -> Option<Category> {
         match fields.category {
-            Value::Text(name) => category::from_name(name),
+            Value::Text(name) => category::from_name(name)
+                .or_else(|| self.category_of_device(name, threads::raw(fields.name))),
             Value::Absent | Value::Null => self.category_of_process(fields.pid),
             Value::Scalar(_) | Value::Composite(_) => None,
         }
+    }
+
+    #[inline(never)]
+    fn category_of_device(&mut self, category: &[u8], name: &[u8]) -> Option<Category> {
+        let (category, accelerator) = category::from_device_name(category, name)?;
+        self.trace.accelerator = Some(accelerator);
+        Some(category)
     }
 
     #[inline(never)]
@@ -265,7 +315,7 @@ impl Builder {
             return self.odd.add(Oddity::WrongType, 1, spot.place);
         };
         let thread = self.threads.resolve(fields.pid, fields.tid, &mut self.strings);
-        if self.keeps_flows {
+        if self.keeps_flows || threads::raw(fields.category) == LAUNCH_FLOW {
             self.trace.flows.push(FlowPoint { uid: spot.uid, id, category, end, thread, time });
         }
     }

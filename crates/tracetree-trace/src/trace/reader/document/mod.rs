@@ -167,7 +167,7 @@ impl Document {
             && let Some(start) =
                 behind_gap(text, used, gap).or_else(|| next_event(text, used, after))
         {
-            let mut fields = Fields::default();
+            let mut fields = self.no_fields();
             match self.known.read(text, start, &mut fields) {
                 Some(end) if end - start <= LONG_ELEMENT => {
                     if after == After::Element {
@@ -213,7 +213,7 @@ impl Document {
         let mut positions = Vec::new();
         index::find_tokens(text, &mut positions);
         let mut cursor = Cursor::new(text, &positions);
-        let mut fields = Fields::default();
+        let mut fields = self.no_fields();
         if event::read(&mut cursor, &mut fields).is_err() {
             return false;
         }
@@ -350,6 +350,12 @@ impl Document {
         }
     }
 
+    /// The fields of the next event, without values.
+    #[inline]
+    fn no_fields<'t>(&self) -> Fields<'t> {
+        Fields { keeps_frame_args: self.builder.is_coarse(), ..Fields::default() }
+    }
+
     /// Counts irregularities of the next event.
     #[inline]
     fn count(&mut self, oddity: Oddity, count: u32, offset: u64) {
@@ -367,7 +373,7 @@ impl Document {
         after: After,
         start: usize,
     ) -> Result<(), Stop> {
-        let mut fields = Fields::default();
+        let mut fields = self.no_fields();
         let before = cursor.clone();
         event::read(cursor, &mut fields)?;
         let text = &window.text[start..cursor.passed()];

@@ -7,6 +7,7 @@
 
 mod kineto;
 mod nsight;
+mod rocprof;
 mod rows;
 mod xla;
 
@@ -42,8 +43,8 @@ pub(super) trait TraceSource: Sync {
 
 /// All formats. The last format accepts every file. If the file is not a trace, the error of the
 /// last format names the format that the file seems to have.
-const SOURCES: [&dyn TraceSource; 4] =
-    [&nsight::NsightSystems, &xla::Xla, &xla::XlaJson, &kineto::Kineto];
+const SOURCES: [&dyn TraceSource; 5] =
+    [&nsight::NsightSystems, &xla::Xla, &xla::XlaJson, &rocprof::Rocprof, &kineto::Kineto];
 
 /// The format of a file, detected from the file's content.
 ///
@@ -53,6 +54,20 @@ pub(super) fn of(source: &mut Source<'_>) -> Result<&'static dyn TraceSource> {
     let head = source.head(|head| SOURCES.iter().any(|kind| kind.needs_more(head)))?;
     let found = SOURCES.into_iter().find(|kind| kind.recognises(head));
     Ok(found.unwrap_or(&kineto::Kineto))
+}
+
+/// Whether a text begins with `start`, without white space; `None` if the text is shorter
+/// than `start`.
+fn begins(text: &[u8], start: &[u8]) -> Option<bool> {
+    let mut own = text.iter().filter(|byte| !byte.is_ascii_whitespace());
+    for wanted in start {
+        match own.next() {
+            None => return None,
+            Some(byte) if byte != wanted => return Some(false),
+            Some(_) => {}
+        }
+    }
+    Some(true)
 }
 
 /// All unpacked bytes of a file, for a format that cannot be read block by block.

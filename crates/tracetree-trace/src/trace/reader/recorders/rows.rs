@@ -34,6 +34,7 @@ pub(super) struct Rows {
     left_out: BTreeMap<String, u64>,
     untimed: u64,
     clocks: u64,
+    last_correlation: i64,
 }
 
 /// An event to add.
@@ -103,6 +104,12 @@ impl Rows {
         trace.durations.push(duration.max(Nanos::ZERO));
         trace.event_arguments.push(u32::MAX);
         id
+    }
+
+    /// A correlation that no event has yet.
+    pub(super) fn new_correlation(&mut self) -> i64 {
+        self.last_correlation += 1;
+        self.last_correlation
     }
 
     /// Mutable access to the trace that was built so far, for filling the sparse columns.

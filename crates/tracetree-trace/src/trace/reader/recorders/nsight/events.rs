@@ -32,6 +32,12 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Rows> {
     let mut database = Database::open(name, bytes)?;
     let tables = database.tables()?;
     if !TABLES.iter().any(|wanted| tables.iter().any(|table| table.name == *wanted)) {
+        if tables.iter().any(|table| table.name.starts_with("rocpd_")) {
+            let message = "expected an Nsight Systems export, found a rocpd database of rocprofv3";
+            return Err(Error::new(ErrorKind::NotATrace, name, message).remedy(
+                "record again with rocprofv3 --output-format json, and pass the JSON file",
+            ));
+        }
         let names: Vec<&str> = tables.iter().take(8).map(|table| table.name.as_str()).collect();
         let message = format!(
             "an SQLite database without Nsight Systems tables; its tables are: {}",

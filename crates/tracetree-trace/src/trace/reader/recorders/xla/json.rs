@@ -7,6 +7,7 @@
 //! ```
 //! The JSON file contains the events with their statistics, but no compiled programs.
 
+use super::super::begins;
 use super::encode::{Field, Names};
 use crate::error::{Error, ErrorKind, Place, Result};
 use simd_json::prelude::*;
@@ -18,14 +19,12 @@ const HEAD: &[u8] = br#"{"displayTimeUnit":"ns","metadata":{"highres-ticks":true
 
 /// Whether a file that begins with these bytes is an XLA JSON file.
 pub(super) fn recognises(head: &[u8]) -> bool {
-    let mut own = head.iter().filter(|byte| !byte.is_ascii_whitespace());
-    HEAD.iter().all(|byte| own.next() == Some(byte))
+    begins(head, HEAD) == Some(true)
 }
 
 /// Whether these bytes may be the beginning of an XLA JSON file, but are too few to decide.
 pub(super) fn may_follow(head: &[u8]) -> bool {
-    let own: Vec<u8> = head.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    own.len() < HEAD.len() && HEAD.starts_with(&own)
+    begins(head, HEAD).is_none()
 }
 
 /// A profile that was read from JSON.
