@@ -24,7 +24,7 @@ export function summaryOf(report) {
 // network requests.
 export async function open(browser, report, { name = "report.html", fragment = "", width = 1280, scheme = "light", tab = "" } = {}) {
   const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
-  // A busy machine is slow, which is no fault of the page.
+  // On a busy machine, a step can take long.
   page.setDefaultTimeout(60_000);
   page.problems = [];
   page.on("console", (message) => {

@@ -85,7 +85,7 @@ fn a_signal_ends_the_program_and_leaves_nothing_half_written() {
     }
 }
 
-/// Programs learn from the system which signals are ignored; only Linux tells without `unsafe` code.
+/// On other systems than Linux, only `unsafe` code can find out which signals are ignored.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
