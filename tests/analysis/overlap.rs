@@ -18,7 +18,6 @@ fn files() -> Vec<PathBuf> {
         example("resnet.cuda.json.gz"),
         example("h100/train_base.pt.trace.json.gz"),
     ];
-    files.retain(|path| path.exists());
     files.extend(real("mi300_h100/vit.h100.json.gz"));
     files
 }

@@ -255,12 +255,26 @@ test("a link restores the place on the page", async () => {
   await page.close();
 });
 
-test("the skip link comes first and leads to the differences", async () => {
+test("the skip link comes first and leads to the sections", async () => {
   const page = await open(browser, "example");
   await page.keyboard.press("Tab");
-  assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
+  await page.locator(".skip:focus").waitFor();
   await page.keyboard.press("Enter");
-  assert.ok(await page.$eval("#differences", (part) => part.getBoundingClientRect().top < 200));
+  await page.locator('nav a[href="#what"]:focus').waitFor();
+  await page.close();
+});
+
+test("in a narrow window, the bar scrolls to the section that is shown", async () => {
+  const page = await open(browser, "example", { width: 390 });
+  const isInBar = (part) => page.evaluate((part) => {
+    const [link, bar] = [document.querySelector(`nav a[href="#${part}"]`), document.querySelector("nav")].map((one) => one.getBoundingClientRect());
+    return link.left >= bar.left - 1 && link.right <= bar.right + 1;
+  }, part);
+  assert.equal(await isInBar("inputs"), false, "all links fit in the window");
+  for (const part of ["inputs", "tree", "what"]) {
+    await page.evaluate((part) => openPanel(part), part);
+    assert.ok(await isInBar(part), part);
+  }
   await page.close();
 });
 

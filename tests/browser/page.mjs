@@ -9,6 +9,9 @@ export function launch() {
   return chromium.launch({ executablePath: process.env.CHROMIUM, args: SWITCHES });
 }
 
+// Why a usual run of the tests leaves out the slowest ones; false if all of them run.
+export const leftOut = process.env.TRACETREE_BROWSER !== "all" && "only with TRACETREE_BROWSER=all";
+
 export function file(report, name) {
   return join(process.env.REPORTS, report, name);
 }
@@ -21,7 +24,8 @@ export function summaryOf(report) {
 // network requests.
 export async function open(browser, report, { name = "report.html", fragment = "", width = 1280, scheme = "light", tab = "" } = {}) {
   const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
-  page.setDefaultTimeout(10_000);
+  // On a busy machine, a step can take long.
+  page.setDefaultTimeout(60_000);
   page.problems = [];
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) page.problems.push(message.text());

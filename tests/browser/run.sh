@@ -10,7 +10,7 @@
 set -eu
 
 skip() {
-    echo "skipped: $1" >&2
+    echo "$1" >&2
     exit 77
 }
 

@@ -8,7 +8,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
+use std::sync::Arc;
 
 pub(super) const CNN: &str = "examples/traces/cnn.pt.trace.json.gz";
 
@@ -32,39 +33,75 @@ pub(super) fn error(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Starts a comparison and sends it a signal as soon as it writes files. Returns the signal that
-/// ended the command, if any.
-fn interrupted(home: &Path, signal: Signal) -> Option<i32> {
-    let target = home.join("report");
-    let mut child =
-        tracetree(&["diff", CNN, CNN, "-q", "-o", &target.to_string_lossy(), "--emit", "all"])
-            .spawn()
-            .expect("the program starts");
+/// Whether processes that this process starts ignore the signal. `nohup` and shells without job control start their
+/// commands in this way.
+fn is_ignored(signal: Signal) -> bool {
+    let name = if signal == Signal::HUP { "HUP" } else { "INT" };
+    let kill = format!("kill -s {name} $$");
+    Command::new("sh").args(["-c", &kill]).status().expect("a shell").signal().is_none()
+}
+
+/// Lets the signal end the processes that this process starts. A process inherits which signals are ignored, but not
+/// which are handled, so a handler that does nothing is enough. This process still survives the signal.
+fn stop_ignoring(signal: Signal) {
+    let handler = signal_hook::flag::register(signal.as_raw(), Arc::default());
+    assert!(handler.is_ok() && !is_ignored(signal), "{signal:?} is ignored");
+}
+
+/// Sends a signal to a comparison as soon as it writes files to `home`. Returns how the comparison ended, and whether
+/// it was still running.
+fn interrupted(mut comparison: Command, home: &Path, signal: Signal) -> (ExitStatus, bool) {
+    let mut child = comparison.spawn().expect("the program starts");
+    let mut was_running = false;
     while child.try_wait().expect("a child").is_none() {
         if names(home).iter().any(|name| name.ends_with(".partial")) {
             kill_process(Pid::from_child(&child), signal).expect("the program runs");
+            was_running = true;
             break;
         }
         std::thread::yield_now();
     }
-    child.wait().expect("a status").signal()
+    (child.wait().expect("a status"), was_running)
 }
 
 #[test]
 fn a_signal_ends_the_program_and_leaves_nothing_half_written() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        if signal != Signal::TERM && is_ignored(signal) {
+            stop_ignoring(signal);
+        }
         let was_hit = (0..20).any(|_| {
             let home = tempfile::tempdir().expect("a folder");
-            let ended_by = interrupted(home.path(), signal);
+            let target = home.path().join("report");
+            let target = target.to_string_lossy();
+            let comparison = tracetree(&["diff", CNN, CNN, "-q", "-o", &target, "--emit", "all"]);
+            let (status, _) = interrupted(comparison, home.path(), signal);
             let left = names(home.path());
             assert!(left.iter().all(|name| name == "report"), "{signal:?} left {left:?}");
-            assert!(ended_by.is_none_or(|ended_by| ended_by == signal.as_raw()));
-            ended_by.is_some()
+            assert!(status.signal().is_none_or(|ended_by| ended_by == signal.as_raw()));
+            status.signal().is_some()
         });
-        assert!(
-            was_hit,
-            "no run was interrupted by {signal:?}; a shell without job control has programs in the background ignore SIGINT"
-        );
+        assert!(was_hit, "no run was interrupted by {signal:?}");
+    }
+}
+
+/// On other systems than Linux, only `unsafe` code can find out which signals are ignored.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
+    for (signal, name) in [(Signal::INT, "INT"), (Signal::HUP, "HUP")] {
+        let was_running = (0..20).any(|_| {
+            let home = tempfile::tempdir().expect("a folder");
+            let mut comparison = Command::new("sh");
+            comparison.args(["-c", &format!("trap '' {name}; exec \"$@\""), "sh"]);
+            comparison.args([env!("CARGO_BIN_EXE_tracetree"), "diff", CNN, CNN, "-q", "--emit"]);
+            comparison.args(["all", "-o"]).arg(home.path().join("report")).current_dir(root());
+            comparison.stdout(Stdio::null());
+            let (status, was_running) = interrupted(comparison, home.path(), signal);
+            assert!(status.success(), "{signal:?}: {status}");
+            was_running
+        });
+        assert!(was_running, "no run received {signal:?}");
     }
 }
 

@@ -1,24 +1,17 @@
 //! Tests for `model-diff` on real files: a trace written by TensorCast, and profiles written by the Ascend profiler.
 //!
-//! The environment variable `TRACETREE_TRACES` names the folder with sample traces. The tests are
-//! skipped with a message if `TRACETREE_TRACES` is not set.
+//! The tests need `TRACETREE_TRACES`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::support::files::real_traces;
+use crate::support::traces::real;
 use serde_json::Value;
 use tracetree::trace::Nanos;
 use tracetree_model::{ModelComparison, OpMapping, Profile, Row, Scenario};
 
-/// The folder with the real files; if the folder is unknown, prints a message and returns `None`.
-#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
 fn files() -> Option<PathBuf> {
-    let folder = real_traces().map(|folder| folder.join("model"));
-    if folder.is_none() {
-        eprintln!("skipped: set TRACETREE_TRACES to the folder of sample traces");
-    }
-    folder
+    real("model")
 }
 
 fn prefill(folder: &std::path::Path) -> ModelComparison {

@@ -1,25 +1,14 @@
 //! Tests that every file in `malformed/` and `odd/` gives the expected result: a trace with notes,
 //! or a clear error.
 //!
-//! `TRACETREE_TRACES` names the folder that contains `malformed/` and `odd/`. If `TRACETREE_TRACES` is not set, the
-//! tests are skipped with a message.
+//! The tests need `TRACETREE_TRACES`, the folder that contains `malformed/` and `odd/`.
 
 use crate::support::files::real_traces;
-use std::path::PathBuf;
 use tracetree::trace::{Category, Nanos, ReadOptions, Stream, Trace, Uid};
 use tracetree::{Error, ErrorKind};
 
-#[expect(clippy::print_stderr, reason = "a skipped test is visible")]
-fn folder() -> Option<PathBuf> {
-    let folder = real_traces();
-    if folder.is_none() {
-        eprintln!("skipped: TRACETREE_TRACES is not set");
-    }
-    folder
-}
-
 fn read(name: &str) -> Option<Result<Trace, Error>> {
-    Some(Trace::open(folder()?.join(name)))
+    Some(Trace::open(real_traces()?.join(name)))
 }
 
 fn trace(name: &str) -> Option<Trace> {
@@ -49,7 +38,7 @@ fn left_out(trace: &Trace) -> u64 {
 
 #[track_caller]
 fn assert_strict_refuses(name: &str, refuses: bool) {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = real_traces() else { return };
     let strict = Trace::open_with(folder.join(name), &ReadOptions::default().strict());
     match strict {
         Err(error) if refuses => {
@@ -367,7 +356,7 @@ fn small_rocm_traces_are_read_without_notes() {
 
 #[test]
 fn every_element_of_every_trace_is_kept_or_counted() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = real_traces() else { return };
     for part in ["cpu", "inference", "mi300_h100", "old", "training"] {
         for entry in std::fs::read_dir(folder.join(part)).expect("the folder is there") {
             let path = entry.expect("an entry").path();
@@ -384,7 +373,7 @@ fn every_element_of_every_trace_is_kept_or_counted() {
 
 #[test]
 fn the_header_is_read_without_the_events() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = real_traces() else { return };
     let header = Trace::read_header(folder.join("training/resnet_act_checkpoint.mi300.json.gz"))
         .expect("a header");
     assert_eq!(header.devices.len(), 8);

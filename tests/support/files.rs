@@ -1,14 +1,23 @@
 //! Reads and compresses trace files, and finds the folder with real traces.
 
+use super::skipped;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The folder with real traces, if `TRACETREE_TRACES` is set. A relative path is relative to the root of the
-/// repository.
+/// The folder with real traces. If `TRACETREE_TRACES` is not set, returns `None` and prints that the test was skipped.
+/// A relative path is relative to the root of the repository.
+///
+/// # Panics
+/// Panics if `TRACETREE_TRACES` is set and names no folder: a test that should run must not be skipped.
 pub fn real_traces() -> Option<PathBuf> {
-    let path = std::env::var_os("TRACETREE_TRACES").filter(|path| !path.is_empty())?;
-    Some(super::root().join(path))
+    let Some(path) = std::env::var_os("TRACETREE_TRACES").filter(|path| !path.is_empty()) else {
+        skipped("TRACETREE_TRACES is not set");
+        return None;
+    };
+    let folder = super::root().join(path);
+    assert!(folder.is_dir(), "TRACETREE_TRACES: {} is no folder", folder.display());
+    Some(folder)
 }
 
 /// Reads a file, and decompresses it if it is a gzip file.

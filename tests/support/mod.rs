@@ -27,6 +27,9 @@ pub mod trace_builder;
 pub mod traces;
 pub mod transitive;
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -44,6 +47,17 @@ pub fn root() -> &'static Path {
 /// Panics if the folder cannot be entered.
 pub fn enter_root() {
     std::env::set_current_dir(root()).expect("the root of the repository");
+}
+
+/// Prints that this test was skipped, wholly or in part, and why; each reason once. The test harness hides what a test
+/// prints with `eprintln!` unless the test fails, so the line is written directly to stderr.
+pub fn skipped(reason: &str) {
+    thread_local!(static REASONS: RefCell<BTreeSet<String>> = const { RefCell::new(BTreeSet::new()) });
+    if REASONS.with_borrow_mut(|reasons| reasons.insert(reason.to_owned())) {
+        let test = std::thread::current();
+        let line = format!("skipped: {}: {reason}\n", test.name().unwrap_or("a test"));
+        let _ = std::io::stderr().write_all(line.as_bytes());
+    }
 }
 
 /// The `tracetree` command that belongs to this build. It runs in the root of the repository.

@@ -86,47 +86,36 @@ pub fn example_pairs() -> Vec<PerSide<PathBuf>> {
     all
 }
 
-/// Pairs of two different real traces, and for other real traces, the pair of the trace with itself. If
-/// `TRACETREE_TRACES` is not set, the list is empty and a line on stderr says so.
+/// Pairs of two different real traces, and for other real traces, the pair of the trace with itself; none if the folder
+/// of real traces is not available.
 pub fn real_pairs() -> Vec<PerSide<PathBuf>> {
-    let Some(folder) = folder_or_skip() else { return Vec::new() };
+    let Some(folder) = real_traces() else { return Vec::new() };
     let mut all = pairs(&folder, &PLATFORMS);
     all.extend(pairs(&folder, &CHANGES));
     all.extend(SINGLES.map(|name| PerSide::new(folder.join(name), folder.join(name))));
     all
 }
 
-/// Pairs of two different real traces. Some of these pairs come from unrelated programs. If `TRACETREE_TRACES` is not
-/// set, the list is empty and a line on stderr says so.
+/// Pairs of two different real traces, some of which come from unrelated programs; none if the folder of real traces is
+/// not available.
 pub fn real_and_unlike_pairs() -> Vec<PerSide<PathBuf>> {
-    let Some(folder) = folder_or_skip() else { return Vec::new() };
+    let Some(folder) = real_traces() else { return Vec::new() };
     [&PLATFORMS[..], &CHANGES, &UNLIKE]
         .into_iter()
         .flat_map(|names| pairs(&folder, names))
         .collect()
 }
 
-/// The real traces of one model on MI300X and H100. If `TRACETREE_TRACES` is not set, returns
-/// `None` and prints a line to stderr.
+/// The real traces of one model on MI300X and H100, if the folder of real traces is available.
 pub fn platform_pair(model: &str) -> Option<PerSide<PathBuf>> {
-    let folder = folder_or_skip()?;
+    let folder = real_traces()?;
     let path = |device: &str| folder.join(format!("mi300_h100/{model}.{device}.json.gz"));
     Some(PerSide::new(path("mi300"), path("h100")))
 }
 
-/// The real trace with the given name. If `TRACETREE_TRACES` is not set, returns `None` and prints a
-/// line to stderr.
+/// The real trace with the given name, if the folder of real traces is available.
 pub fn real(name: &str) -> Option<PathBuf> {
-    folder_or_skip().map(|folder| folder.join(name))
-}
-
-#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
-fn folder_or_skip() -> Option<PathBuf> {
-    let folder = real_traces();
-    if folder.is_none() {
-        eprintln!("skipped: TRACETREE_TRACES is not set");
-    }
-    folder
+    real_traces().map(|folder| folder.join(name))
 }
 
 fn pairs(folder: &Path, names: &[Names]) -> Vec<PerSide<PathBuf>> {

@@ -32,10 +32,17 @@ function showPanel(id) {
   for (const link of links) {
     if (panelOf(link.getAttribute("href").slice(1)) === shown) {
       link.setAttribute("aria-current", "true");
-      link.scrollIntoView({ block: "nearest", inline: "nearest" });
+      scrollBarTo(link);
     } else link.removeAttribute("aria-current");
   }
   drawPanel(shown.dataset.panel);
+}
+
+// Scrolls the bar of sections until the link is in view. `scrollIntoView` would also move the place from which the Tab
+// key continues (Chromium 150), so that the first Tab on the page would pass over the skip link.
+function scrollBarTo(link) {
+  const [bar, place] = [link.parentElement, link].map((part) => part.getBoundingClientRect());
+  link.parentElement.scrollLeft += Math.min(place.left - bar.left, 0) + Math.max(place.right - bar.right, 0);
 }
 
 function drawPanel(key) {
