@@ -81,7 +81,7 @@ impl ReproArgs {
         is_report.then_some(self.first.as_path())
     }
 
-    /// The second argument as the number of a row, if the first argument is a folder and the second is no path.
+    /// The second argument as the number of a row, if the first argument is a folder and the second is not a path.
     fn row(&self, second: &Path) -> Option<usize> {
         let number = || second.to_str()?.parse().ok();
         (self.first.is_dir() && !second.exists()).then(number).flatten()

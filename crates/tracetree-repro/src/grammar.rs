@@ -43,7 +43,7 @@ const LONGEST_TEXT: usize = 160;
 /// Whether a name is an op that a script may call: `namespace::name`.
 pub(crate) fn is_op(name: &str) -> bool {
     let Some((space, op)) = name.split_once("::") else { return false };
-    // `prim::` and `os::` are no namespaces of tensor ops, and Python's own attributes have `__`.
+    // `prim::` and `os::` are not namespaces of tensor ops, and Python's own attributes have `__`.
     is_word(space) && is_word(op) && !name.contains("__") && !matches!(space, "prim" | "os")
 }
 
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hostile_names_are_no_ops() {
+    fn hostile_names_are_refused() {
         let bad = [
             "aten::mul\"); __import__(\"os\").system(\"touch PWNED\")#",
             "aten::mul\nimport os",

@@ -42,12 +42,13 @@ def options(arguments=None):
         description="Repeats one recorded call, and compares its time with the recording.",
         epilog="Exit codes: 0 reproduced, or no recording is from this device; 1 not reproduced; 2 the call cannot run.",
     )
-    cli.add_argument("--side", choices=replayable, help="whose arguments to use (default: the side recorded on this device)")
-    cli.add_argument("--device", help="where to run (default: a GPU, if there is one and the recording has GPU time)")
+    cli.add_argument("--side", choices=replayable, help="whose arguments to use (default: the side from this device)")
+    cli.add_argument("--device", help="where to run (default: cuda, if there is a GPU and the recording has GPU time)")
     cli.add_argument("--repeat", type=int, default=50, help="number of measured calls (default: 50)")
     cli.add_argument("--max-bytes", type=float, default=8e9, help="refuse inputs larger than this (default: 8e9)")
-    cli.add_argument("--set", action="append", default=[], metavar="ARG=VALUE", help="the value of an argument, as a Python literal")
-    cli.add_argument("--import", dest="imports", action="append", default=[], metavar="MODULE", help="a module that registers custom ops")
+    cli.add_argument("--set", action="append", default=[], metavar="ARG=VALUE", help="an argument, as a Python literal")
+    help_import = "a module that registers custom ops"
+    cli.add_argument("--import", dest="imports", action="append", default=[], metavar="MODULE", help=help_import)
     cli.add_argument("--no-variants", action="store_true", help="measure only the recorded call")
     cli.add_argument("--json", action="store_true", default=JSON, help="print JSON")
     chosen = cli.parse_args(arguments)
@@ -201,8 +202,11 @@ class Builder:
         if self.bytes > self.chosen.max_bytes:
             stop(f"the inputs need {self.bytes:,} bytes or more; raise --max-bytes")
         device = self.place(name, kind, dims)
+        flat = self.filled(name, dtype, length, device, position)
+        if device != self.device and "Pinned" in self.kernels:
+            flat = flat.pin_memory()
         # In place, because some ops refuse views.
-        return self.filled(name, dtype, length, device, position).as_strided_(dims, strides)
+        return flat.as_strided_(dims, strides)
 
     def filled(self, name, dtype, length, device, position):
         if dtype.is_floating_point or dtype.is_complex:
@@ -238,6 +242,10 @@ class Builder:
         if kind in ("Device", "Optional[Device]"):
             to_host = "DtoH" in self.kernels and self.op in ("to", "_to_copy")
             return torch.device("cpu") if to_host else self.device
+        has_value = parameter.has_default_value() and parameter.default_value is not None
+        if arg[0] == "unknown" and not has_value and kind.removeprefix("Optional[").startswith(("number", "float")):
+            self.assumed.append(f"{parameter.name}=1")
+            return 1
         if parameter.has_default_value():
             if arg[0] == "unknown" or kind == "str":
                 self.assumed.append(f"{parameter.name}={parameter.default_value!r} (default)")
@@ -451,16 +459,14 @@ def variants(call, side, chosen):
         yield "contiguous inputs", lambda: call.changed(lambda t: t.contiguous()), {}
     spatial = [t for t in tensors if t.dim() == 4]
     if spatial and any(word in op for word in ("conv", "pool", "norm", "upsample")):
-        last = torch.channels_last
-        if not all(t.is_contiguous(memory_format=last) for t in spatial):
-            change = lambda t: t.contiguous(memory_format=last) if t.dim() == 4 else t
-            yield "channels_last", lambda: call.changed(change), {}
+        if not all(t.is_contiguous(memory_format=torch.channels_last) for t in spatial):
+            yield "channels_last", lambda: call.changed(in_channels_last), {}
     is_matrix = op in ("mm", "bmm", "addmm", "linear", "matmul", "baddbmm")
     if gpu and any(t.dtype == torch.float32 for t in tensors) and (is_matrix or "conv" in op):
         backend = torch.backends.cudnn if "conv" in op else torch.backends.cuda.matmul
         old = call.builder.value("allow_tf32", backend.allow_tf32)
-        changed = lambda: call.with_argument("allow_tf32", not old)
-        yield "TF32 off" if old else "TF32 on", changed, {"tf32": not old}
+        name = "TF32 off" if old else "TF32 on"
+        yield name, lambda: call.with_argument("allow_tf32", not old), {"tf32": not old}
     if gpu and "conv" in op and not call.builder.value("benchmark", torch.backends.cudnn.benchmark):
         yield "cudnn.benchmark (autotuned)", lambda: call.with_argument("benchmark", True), {"benchmark": True}
     if op in ("mm", "bmm", "addmm", "linear") and any(size % 8 for t in tensors for size in t.shape[-2:]):
@@ -471,6 +477,10 @@ def variants(call, side, chosen):
     for other in chosen.sides:
         if other != side and CASES[other]["args"] != CASES[side]["args"]:
             yield f"arguments of the {other}", lambda other=other: Call(other, device, chosen), {}
+
+
+def in_channels_last(tensor):
+    return tensor.contiguous(memory_format=torch.channels_last) if tensor.dim() == 4 else tensor
 
 
 def padded(tensor):
@@ -487,7 +497,7 @@ def with_settings(call, settings, repeat):
         if "benchmark" in settings:
             b.cudnn.benchmark = settings["benchmark"]
         if "sdpa" in settings:
-            attention = torch.nn.attention
+            attention = importlib.import_module("torch.nn.attention")
             with attention.sdpa_kernel(getattr(attention.SDPBackend, settings["sdpa"])):
                 return measure(call, repeat)
         return measure(call, repeat)
@@ -631,6 +641,9 @@ def run(chosen):
     except RuntimeError as error:
         stop(f"--device {chosen.device}: {str(error).splitlines()[0][:100]}")
     if device.type == "cuda":
+        if not torch.cuda.is_available():
+            stop(f"--device {device}: PyTorch {torch.__version__} finds no GPU")
+        device = torch.device("cuda", torch.cuda.current_device() if device.index is None else device.index)
         torch.cuda.set_device(device)
     elif device.type != "cpu":
         stop(f"--device {chosen.device}: only cpu and cuda (which includes ROCm) are supported")
