@@ -33,7 +33,7 @@ const LAYERS: [&str; 17] = [
 ];
 /// The crates that use the library, without the prefix `tracetree-`. The order of these crates needs no test, because
 /// the compiler enforces it.
-const CRATES: [&str; 4] = ["gate", "fleet", "model", "cli"];
+const CRATES: [&str; 5] = ["gate", "fleet", "model", "repro", "cli"];
 
 fn sources(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {
@@ -230,7 +230,10 @@ const DOORS: [(&str, &[&str]); 42] = [
         ],
     ),
     // JSON occurs inside traces (in shapes and lists) and in reports.
-    ("serde_json", &["escape", "trace", "analysis", "tables", "report", "gate", "fleet", "model"]),
+    (
+        "serde_json",
+        &["escape", "trace", "analysis", "tables", "report", "gate", "fleet", "model", "repro"],
+    ),
     ("serde_saphyr", &["model"]),
     ("signal_hook", &["cli"]),
     ("simd_json", &["trace"]),

@@ -2,7 +2,7 @@
 //! `\n`.
 
 use super::cell::push_cell;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::escape;
 use crate::tables::{Cell, ColumnInfo, RowSink, Table};
 use rustc_hash::FxHashMap;
@@ -182,6 +182,31 @@ pub(super) fn read_rows(path: &Path) -> Result<Vec<Vec<String>>> {
         .records()
         .map(|record| Ok(record.map_err(failed)?.iter().map(str::to_owned).collect()))
         .collect()
+}
+
+/// The cells in two columns of the first row that has a given value in a column. Returns `None` if there is no such row.
+pub(super) fn find_cells(
+    path: &Path,
+    (key, value): (&str, &str),
+    wanted: [&str; 2],
+) -> Result<Option<[String; 2]>> {
+    let failed = |error: csv::Error| Error::io(path, "read the table", error.into());
+    let mut reader = csv::Reader::from_path(path).map_err(failed)?;
+    let header = reader.headers().map_err(failed)?.clone();
+    let place = |name: &str| {
+        header.iter().position(|column| column == name).ok_or_else(|| {
+            Error::new(ErrorKind::Malformed, path, format!("has no column {name}"))
+                .remedy("write the report again")
+        })
+    };
+    let (key, wanted) = (place(key)?, [place(wanted[0])?, place(wanted[1])?]);
+    for record in reader.records() {
+        let record = record.map_err(failed)?;
+        if record.get(key) == Some(value) {
+            return Ok(Some(wanted.map(|at| record.get(at).unwrap_or_default().to_owned())));
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]

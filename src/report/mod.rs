@@ -29,6 +29,7 @@ mod nodes;
 mod parquet;
 mod perfetto;
 mod read_inputs;
+mod read_row;
 mod read_uid_map;
 mod shared;
 mod staging;
@@ -56,6 +57,7 @@ pub use manifest::was_interrupted;
 #[cfg(feature = "parquet")]
 pub use parquet::{Origin, ParquetColumn, ParquetFile, write_parquet};
 pub use read_inputs::read_inputs;
+pub use read_row::read_row;
 pub use read_uid_map::read_uid_map;
 pub use summary::{
     CauseSummary, Change, ChangeSummary, LargeDifference, NameDifference, Part, RunsSummary,

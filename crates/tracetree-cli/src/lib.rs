@@ -48,6 +48,7 @@ mod output;
 mod pages;
 mod progress;
 mod reading;
+mod repro;
 mod selection;
 mod side_names;
 mod signals;
@@ -103,6 +104,8 @@ enum Command {
     Uid(uid::UidArgs),
     /// Explain how an event was matched.
     Explain(explain::ExplainArgs),
+    /// Print a script that repeats one recorded call and compares its time with both recordings.
+    Repro(Box<repro::ReproArgs>),
     /// Replay steps: print the effect of each change on the step time, and the limits of the step
     /// time.
     WhatIf(what_if::WhatIfArgs),
@@ -229,6 +232,7 @@ impl Command {
             Command::Tree(args) => tree::run(args, console),
             Command::Uid(args) => uid::run(args, console),
             Command::Explain(args) => explain::run(args, console),
+            Command::Repro(args) => repro::run(args, console),
             Command::WhatIf(args) => what_if::run(args, console),
             Command::Gate(args) => gate::run(args, console),
             Command::Baseline(args) => gate::run_baseline(args, console),

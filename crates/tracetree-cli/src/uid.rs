@@ -114,6 +114,12 @@ impl EventRef {
     }
 }
 
+impl From<Uid> for EventRef {
+    fn from(uid: Uid) -> EventRef {
+        EventRef { launch: None, uid }
+    }
+}
+
 impl FromStr for EventRef {
     type Err = String;
 
