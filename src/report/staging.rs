@@ -209,7 +209,7 @@ fn remove_stale(parent: &Path, prefix: &str) {
 }
 
 /// Identifies the running system and the container, in which a process id is unique; `None` if the operating system
-/// does not tell.
+/// does not report them.
 fn container() -> Option<String> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let processes = fs::read_link("/proc/self/ns/pid").ok()?;
