@@ -199,6 +199,7 @@ impl<'a> Source<'a> {
             if let Some(bound) = bound.filter(|&bound| bound < size) {
                 return Err(self.exceeded(bound));
             }
+            file.rewind().map_err(failed)?;
             return Ok((Box::new(file), size));
         }
         let (mut copy, mut size) = (storage::scratch(), 0);
@@ -215,6 +216,7 @@ impl<'a> Source<'a> {
             size += count as u64;
         }
         self.refuse_damage()?;
+        copy.rewind().map_err(failed)?;
         Ok((Box::new(copy), size))
     }
 
