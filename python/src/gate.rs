@@ -1,6 +1,7 @@
 //! Runs the gate, which checks runs against other runs or against a baseline file, based on rules.
 
 use crate::errors::raise;
+use crate::options::{Anonymize, reading};
 use crate::read::open;
 use crate::source::{Capture, Source, captures};
 use crate::work::{self, Watch, all_cores};
@@ -17,6 +18,7 @@ const BASELINE: &str = "ttb";
 /// Checks the candidate. Returns the outcome (`pass`, `fail` or `inconclusive`), the report as
 /// text, and the report as JSON.
 #[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the arguments of the Python function")]
 pub(crate) fn gate(
     py: Python<'_>,
     baseline: Vec<Source<'_>>,
@@ -25,9 +27,10 @@ pub(crate) fn gate(
     inconclusive: Option<String>,
     baseline_captures: Option<Vec<Capture<'_>>>,
     candidate_captures: Option<Vec<Capture<'_>>>,
+    anonymize: Option<Anonymize>,
 ) -> PyResult<(&'static str, String, String)> {
     let watch = Watch { progress: None, cancel: Cancel::new() };
-    let reading = ReadOptions::default().cancel(watch.cancel.clone());
+    let reading = reading(false, None, anonymize).cancel(watch.cancel.clone());
     let inputs = |runs: Vec<Source<'_>>| runs.into_iter().map(Source::into_input).collect();
     let (baseline, candidate): (Vec<Input>, Vec<Input>) = (inputs(baseline), inputs(candidate));
     let failed = |error: Error| raise(py, &error);

@@ -11,7 +11,7 @@ use tracetree::analysis::efficiency::{Models, Peaks};
 use tracetree::analysis::verdict::Thresholds;
 use tracetree::diff::{Aliases, DiffOptions, Pin};
 use tracetree::program::{Phase, RepeatDetection, Selection, StepRange};
-use tracetree::trace::{Nanos, ReadOptions};
+use tracetree::trace::{Anonymizer, Nanos, ReadOptions};
 use tracetree::tree::{Frames, TreeOptions};
 use tracetree::{ComparisonOptions, Error};
 
@@ -38,7 +38,11 @@ pub(crate) struct Options<'py> {
     candidate_captures: Option<Vec<Capture<'py>>>,
     strict: bool,
     max_unpacked: Option<u64>,
+    anonymize: Option<Anonymize>,
 }
+
+/// Further names to replace, and the names of the inputs.
+pub(crate) type Anonymize = (Vec<String>, Vec<String>);
 
 impl Options<'_> {
     /// Converts the options to library options, and reads the TOML files that they name.
@@ -57,7 +61,7 @@ impl Options<'_> {
         let (before, after) = (self.baseline_captures.take(), self.candidate_captures.take());
         Ok(ComparisonOptions::default()
             .captures(captures(before).map_err(failed)?, captures(after).map_err(failed)?)
-            .read(reading(self.strict, self.max_unpacked))
+            .read(reading(self.strict, self.max_unpacked, self.anonymize.take()))
             .tree(TreeOptions::default().frames(frames))
             .diff(diff)
             .selection(
@@ -99,8 +103,14 @@ impl Options<'_> {
 }
 
 /// The options for reading a trace.
-pub(crate) fn reading(strict: bool, max_unpacked: Option<u64>) -> ReadOptions {
+pub(crate) fn reading(
+    strict: bool,
+    max_unpacked: Option<u64>,
+    anonymize: Option<Anonymize>,
+) -> ReadOptions {
     let mut options = ReadOptions::default();
     (options.strict, options.max_unpacked) = (strict, max_unpacked);
-    options
+    let Some((names, inputs)) = anonymize else { return options };
+    let anonymizer = names.iter().fold(Anonymizer::default(), |all, name| all.with_name(name));
+    options.anonymize(inputs.iter().fold(anonymizer, |all, input| all.with_names_in(input)))
 }

@@ -1,7 +1,7 @@
 //! Reads a trace from an input that Python code passed.
 
 use crate::errors::raise;
-use crate::options::reading;
+use crate::options::{Anonymize, reading};
 use crate::source::Source;
 use crate::trace::Trace;
 use crate::work::{self, Watch};
@@ -17,12 +17,13 @@ pub(crate) fn read(
     source: Source<'_>,
     strict: bool,
     max_unpacked: Option<u64>,
+    anonymize: Option<Anonymize>,
     progress: Option<Bound<'_, PyAny>>,
     origin: Option<Py<PyAny>>,
 ) -> PyResult<Trace> {
     let tells = progress.is_some();
     let watch = Watch { progress, cancel: Cancel::new() };
-    let options = reading(strict, max_unpacked).cancel(watch.cancel.clone());
+    let options = reading(strict, max_unpacked, anonymize).cancel(watch.cancel.clone());
     let input = source.into_input();
     let trace = work::run(py, 1, &watch, move |teller| {
         let options = if tells {

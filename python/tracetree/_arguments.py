@@ -95,6 +95,13 @@ def optional_count(option: str, value: int | None) -> int | None:
     return None if value is None else count(option, value)
 
 
+def anonymize(value: bool | Sequence[str], inputs: Sequence[str]) -> tuple[list[str], list[str]] | None:
+    if value is False:
+        return None
+    names = [] if value is True else texts("anonymize", value)
+    return (names, list(inputs))
+
+
 def flag(option: str, value: bool) -> None:
     if not isinstance(value, bool):
         raise TypeError(f"{option} must be True or False, not {kind(value)}")

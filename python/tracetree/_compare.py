@@ -18,6 +18,7 @@ from tracetree._inputs import (
     refuse_shared,
     runs,
     source,
+    source_names,
 )
 from tracetree._names import kind
 from tracetree._native import Comparison, Trace
@@ -51,6 +52,7 @@ def diff(
     absolute_threshold_us: float | None = None,
     strict: bool = False,
     max_unpacked: int | None = None,
+    anonymize: bool | Sequence[str] = False,
     progress: Progress | bool | None = None,
 ) -> Comparison:
     """Compares two traces.
@@ -76,7 +78,9 @@ def diff(
     - ``categories``, ``efficiency``, ``peaks`` are TOML files with custom rules;
     - ``stacks`` is the number of Python stacks reported for each op and kernel;
     - ``relative_threshold`` (0.02 is 2%) and ``absolute_threshold_us``: differences below these thresholds are ignored;
-    - ``strict=True`` rejects damaged traces; ``max_unpacked`` limits the uncompressed size of a trace in bytes.
+    - ``strict=True`` rejects damaged traces; ``max_unpacked`` limits the uncompressed size of a trace in bytes;
+    - ``anonymize=True`` replaces folders above the project, users and hosts with pseudonyms in all results; a list
+      contains further names to replace. A trace that ``tracetree.open`` returned is used as it is.
 
     ``progress`` is a function that is called with the stage, the number of bytes read so far and the total number
     of bytes (or ``None``). By default, a progress bar is shown if tqdm is installed and standard error is a
@@ -117,8 +121,10 @@ def diff(
         "absolute_threshold_us": arguments.optional_number("absolute_threshold_us", absolute_threshold_us),
         "strict": strict,
         "max_unpacked": arguments.optional_count("max_unpacked", max_unpacked),
+        "anonymize": None,
     }
     base, new = of_rank(runs(baseline), rank), of_rank(runs(candidate), rank)
+    options["anonymize"] = arguments.anonymize(anonymize, source_names(base + new))
     refuse_shared(base + new)
     told, finish = _told(progress, (base[0], new[0]))
     try:
@@ -135,6 +141,7 @@ def open(
     *,
     strict: bool = False,
     max_unpacked: int | None = None,
+    anonymize: bool | Sequence[str] = False,
     progress: Progress | bool | None = None,
 ) -> Trace:
     """Reads one trace. Accepts the same inputs as ``tracetree.diff``.
@@ -147,10 +154,11 @@ def open(
     arguments.flag("strict", strict)
     max_unpacked = arguments.optional_count("max_unpacked", max_unpacked)
     given = source(trace)
+    hidden = arguments.anonymize(anonymize, source_names([given]))
     told, finish = _told(progress, (given,))
     try:
         return _native.read(
-            given, strict, max_unpacked, told, (kept(given), strict, max_unpacked)
+            given, strict, max_unpacked, hidden, told, (kept(given), strict, max_unpacked, hidden)
         )
     finally:
         finish()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tracetree import _arguments as arguments
 from tracetree import _native
 from tracetree._errors import TraceWarning
-from tracetree._inputs import Captures, TraceInputs, captures, of_rank, runs
+from tracetree._inputs import Captures, TraceInputs, captures, of_rank, runs, source_names
 from tracetree._notes import depth
 
 
@@ -130,6 +131,7 @@ def gate(
     rank: int | None = None,
     baseline_captures: Captures = None,
     candidate_captures: Captures = None,
+    anonymize: bool | Sequence[str] = False,
 ) -> GateOutcome:
     """Checks ``candidate`` against ``baseline`` with the rules of ``tracetree gate`` and returns the outcome.
 
@@ -142,13 +144,15 @@ def gate(
     >>> outcome.passed, outcome.findings
     (True, ())
     """
+    base, new = of_rank(runs(baseline), rank), of_rank(runs(candidate), rank)
     word, text, told = _native.gate(
-        of_rank(runs(baseline), rank),
-        of_rank(runs(candidate), rank),
+        base,
+        new,
         arguments.toml("rules", rules),
         arguments.text("inconclusive", inconclusive),
         captures(baseline_captures),
         captures(candidate_captures),
+        arguments.anonymize(anonymize, source_names(base + new)),
     )
     document: dict[str, Any] = json.loads(told)
     return GateOutcome(
@@ -170,6 +174,7 @@ def assert_no_regression(
     rank: int | None = None,
     baseline_captures: Captures = None,
     candidate_captures: Captures = None,
+    anonymize: bool | Sequence[str] = False,
 ) -> dict[str, Any]:
     """Checks ``candidate`` against ``baseline`` with the rules of ``tracetree gate``.
 

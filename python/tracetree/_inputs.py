@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Union
 
 from tracetree._arguments import LONGEST
@@ -188,6 +188,11 @@ def first_name(sources: list[_Source]) -> str:
     """The name of the first source, for messages."""
     first = sources[0]
     return first.source if isinstance(first, Trace) else first[0] if isinstance(first, tuple) else os.fspath(first)
+
+
+def source_names(sources: Iterable[_Source]) -> list[str]:
+    """The names of sources."""
+    return [first_name([one]) for one in sources]
 
 
 def captures(given: Any) -> list[Trace | str] | None:

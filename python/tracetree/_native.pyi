@@ -35,6 +35,8 @@ _Path: TypeAlias = str | PathLike[str]
 _Kept: TypeAlias = Trace | _Path | tuple[str, bytes] | tuple[str]
 _Source: TypeAlias = Trace | _Path | tuple[str, bytes] | tuple[str, bytes, Pieces]
 _Captures: TypeAlias = list[Trace | str] | None
+# Further names to replace, and the names of the inputs.
+_Anonymize: TypeAlias = tuple[list[str], list[str]] | None
 _Progress: TypeAlias = Callable[[str, str | None, int], object] | None
 # A JSON document. The schemas for summaries and gate reports are in docs/reference/schemas.
 _Json: TypeAlias = dict[str, Any]
@@ -61,8 +63,9 @@ class _Options(TypedDict):
     absolute_threshold_us: float | None
     strict: bool
     max_unpacked: int | None
+    anonymize: _Anonymize
 
-_TraceOrigin: TypeAlias = tuple[_Kept, bool, int | None]
+_TraceOrigin: TypeAlias = tuple[_Kept, bool, int | None, _Anonymize]
 _Files: TypeAlias = dict[str, bytes | list[Trace | tuple[str, bytes]]]
 _Origin: TypeAlias = (
     tuple[list[_Kept], list[_Kept], _Options] | tuple[list[_Kept], list[_Kept], _Options, _Files]
@@ -174,11 +177,13 @@ def gate(
     inconclusive: str | None,
     baseline_captures: _Captures,
     candidate_captures: _Captures,
+    anonymize: _Anonymize,
 ) -> tuple[Literal["pass", "fail", "inconclusive"], str, str]: ...
 def read(
     source: _Source,
     strict: bool,
     max_unpacked: int | None,
+    anonymize: _Anonymize,
     progress: _Progress,
     origin: _TraceOrigin,
 ) -> Trace: ...

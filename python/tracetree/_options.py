@@ -40,6 +40,7 @@ class RecordedOptions(TypedDict, total=False):
     absolute_threshold_us: float | None
     strict: bool
     max_unpacked: int | None
+    anonymize: bool | Sequence[str]
     progress: Progress | bool | None
 
 
@@ -57,3 +58,4 @@ class GateOptions(TypedDict, total=False):
     rank: int | None
     baseline_captures: Captures
     candidate_captures: Captures
+    anonymize: bool | Sequence[str]

@@ -64,12 +64,19 @@ def trace(given: Trace) -> tuple[Callable[..., Trace], tuple[object, ...]]:
             f"this trace is the compared part of {given.source}: pickle the comparison, or the trace "
             "that tracetree.open() returns"
         )
-    source, strict, max_unpacked = origin
-    return (restored_trace, (content(source), strict, max_unpacked))
+    source, strict, max_unpacked, anonymize = origin
+    return (restored_trace, (content(source), strict, max_unpacked, anonymize))
 
 
-def restored_trace(source: Trace | tuple[str, bytes], strict: bool, max_unpacked: int | None) -> Trace:
-    return _native.read(source, strict, max_unpacked, None, (source, strict, max_unpacked))
+def restored_trace(
+    source: Trace | tuple[str, bytes],
+    strict: bool,
+    max_unpacked: int | None,
+    anonymize: tuple[list[str], list[str]] | None,
+) -> Trace:
+    return _native.read(
+        source, strict, max_unpacked, anonymize, None, (source, strict, max_unpacked, anonymize)
+    )
 
 
 def comparison(given: Comparison) -> tuple[Callable[..., Comparison], tuple[object, ...]]:

@@ -4,7 +4,7 @@
 //! ```text
 //! report/            exists: files are replaced one by one, each atomically
 //!   manifest.json                state `writing` from the first replacement to the last
-//!   .report.7-1f3….partial/      the new files; replaced files are kept here until all is done
+//!   .report.7-4c1…-1f3….partial/ the new files; replaced files are kept here until all is done
 //! report/            is missing: the folder next to it is renamed to it
 //! ```
 //!
@@ -24,8 +24,8 @@ use std::time::{Duration, SystemTime};
 const ENDING: &str = ".partial";
 
 /// A staging folder that has not changed for this long is treated as a leftover of a killed run, because writing a
-/// report takes only seconds. The process id in the folder's name cannot show whether the run is alive, because
-/// processes in different containers can have the same id.
+/// report takes only seconds. A folder of a process that ended in this container is removed at once. For other
+/// folders, the process id in the name does not show whether the run is alive.
 const STALE: Duration = Duration::from_secs(3600);
 
 /// A staging folder next to the target, or inside the target if the target exists. The staging folder is
@@ -182,7 +182,8 @@ fn create_unique(parent: &Path, prefix: &str) -> io::Result<PathBuf> {
     let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let mut number = since_epoch.as_nanos();
     loop {
-        let path = parent.join(format!("{prefix}{}-{number:x}{ENDING}", std::process::id()));
+        let (process, container) = (std::process::id(), container().unwrap_or_default());
+        let path = parent.join(format!("{prefix}{process}-{container}-{number:x}{ENDING}"));
         match fs::create_dir(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
@@ -197,11 +198,36 @@ fn remove_stale(parent: &Path, prefix: &str) {
     for entry in entries {
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if name.starts_with(prefix) && name.ends_with(ENDING) && is_stale(&entry.path()) {
+        let Some(of) = name.strip_prefix(prefix).and_then(|name| name.strip_suffix(ENDING)) else {
+            continue;
+        };
+        if has_ended(of) || is_stale(&entry.path()) {
             // A concurrent process may be removing the staging folder too.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
+}
+
+/// Identifies the running system and the container, in which a process id is unique; `None` if the operating system
+/// does not report them.
+fn container() -> Option<String> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let processes = fs::read_link("/proc/self/ns/pid").ok()?;
+    let processes: String =
+        processes.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
+    Some(format!("{}.{processes}", boot.split('-').next()?))
+}
+
+/// Whether a staging folder, named `7-4c1…-1f3…`, belongs to a process that ended in this container.
+fn has_ended(name: &str) -> bool {
+    let mut parts = name.split('-');
+    let (Some(process), Some(of), Some(_)) = (parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
+    let is_number = process.parse::<u32>().is_ok();
+    is_number
+        && container().is_some_and(|own| own == of)
+        && !Path::new("/proc").join(process).exists()
 }
 
 /// Whether the folder and all files in it have been unchanged for a long time.
@@ -336,6 +362,23 @@ mod tests {
         assert_eq!(fs::read_dir(home.path()).expect("a folder").count(), 0);
         drop(staging);
         assert!(unfinished.lock().is_empty());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_folder_of_a_run_that_was_killed_here_is_removed_at_once() {
+        let home = tempdir().expect("a folder");
+        let here = container().expect("a container");
+        let mut killed = std::process::Command::new("true").spawn().expect("a process");
+        let dead = format!(".report.{}-{here}-1.partial", killed.id());
+        killed.wait().expect("ended");
+        let alive = format!(".report.{}-{here}-1.partial", std::process::id());
+        let elsewhere = format!(".report.{}-0.1-1.partial", killed.id());
+        let folders = [dead, alive, elsewhere].map(|name| home.path().join(name));
+        folders.iter().for_each(|folder| fs::create_dir(folder).expect("created"));
+        let staging = Staging::create(&home.path().join("report"), &Unfinished::default());
+        assert!(staging.is_ok());
+        assert_eq!(folders.map(|folder| folder.exists()), [false, true, true]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Compares two snapshots: the live memory on both sides at the peak and at the end, by the call stack that allocated
 //! it.
 
-use super::read::{DeviceSnapshot, LiveStacks, Snapshot, StackFigures};
+use super::read::{DeviceSnapshot, LiveStacks, Snapshot, Stack, StackFigures};
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::tables::table::{Cell, Column, ColumnType, Columns, Table};
@@ -53,7 +53,7 @@ pub struct StackRow {
     /// The moment at which the memory is live.
     pub moment: Moment,
     /// The frames, outermost first, such as `train.py: step`.
-    pub stack: Arc<[String]>,
+    pub stack: Stack,
     /// The live memory on each side; zero on a side without this stack.
     pub figures: PerSide<StackFigures>,
 }
@@ -66,9 +66,9 @@ impl StackRow {
 
     /// The innermost frame outside of PyTorch, or the innermost frame if all frames are in PyTorch.
     pub fn frame(&self) -> &str {
-        let is_user = |frame: &&String| !frame.starts_with("torch/") && frame.contains(".py: ");
+        let is_user = |frame: &&Arc<str>| !frame.starts_with("torch/") && frame.contains(".py: ");
         let user = self.stack.iter().rev().find(is_user);
-        user.or(self.stack.last()).map_or("", String::as_str)
+        user.or(self.stack.last()).map_or("", |frame| &**frame)
     }
 }
 
@@ -85,7 +85,7 @@ impl SnapshotDiff {
         let mut rows = Vec::new();
         for device in self.devices() {
             for moment in [Moment::Peak, Moment::End] {
-                let mut found: BTreeMap<Arc<[String]>, PerSide<StackFigures>> = BTreeMap::new();
+                let mut found: BTreeMap<Stack, PerSide<StackFigures>> = BTreeMap::new();
                 for side in Side::BOTH {
                     let Some(known) = self.sides[side].devices.get(&device) else { continue };
                     for (stack, figures) in moment.of(known) {
@@ -121,7 +121,7 @@ impl SnapshotDiff {
                 "stack",
                 ColumnType::Names,
                 "the Python stack of the allocation, outermost frame first",
-                |_, row: &StackRow| Cell::Names(row.stack.iter().map(String::as_str).collect()),
+                |_, row: &StackRow| Cell::Names(row.stack.iter().map(|frame| &**frame).collect()),
             ))
             .sides("blocks_*", WHOLE, "number of live blocks", |_, row, side| {
                 row.figures[side].blocks.into()

@@ -12,4 +12,4 @@ mod pickle;
 mod read;
 
 pub use compare::{Moment, SnapshotDiff, StackRow};
-pub use read::{DeviceSnapshot, LiveStacks, Snapshot, StackFigures};
+pub use read::{DeviceSnapshot, LiveStacks, Snapshot, Stack, StackFigures};

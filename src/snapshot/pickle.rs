@@ -2,6 +2,7 @@
 //! Python objects are rejected.
 
 use rustc_hash::FxHashMap;
+use std::io::{self, BufRead, Read as _};
 
 /// A value, identified by its position in [`Values`]. A value that the pickle references several times has
 /// only one position.
@@ -25,13 +26,19 @@ pub(super) enum Value {
 pub(super) struct Values {
     all: Vec<Value>,
     top: ValueId,
+    /// Number of bytes that were read.
+    pub(super) length: u64,
 }
 
-/// Why a pickle was rejected, and at which position.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Refused {
-    pub(super) offset: usize,
-    pub(super) message: String,
+/// Why a pickle was rejected.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// The bytes are not a pickle of plain values.
+    Malformed { offset: u64, message: String },
+    /// The values need more than [`MEMORY`] bytes.
+    TooLarge { offset: u64 },
+    /// The bytes could not be read or unpacked.
+    Unread(io::Error),
 }
 
 type Result<T> = std::result::Result<T, Refused>;
@@ -39,14 +46,25 @@ type Result<T> = std::result::Result<T, Refused>;
 /// At most this many keys of a dictionary are searched; the dictionaries in snapshots have about ten keys.
 const KEYS: usize = 64;
 
+/// Maximum memory for the values in a pickle, in bytes: enough for three million recorded events. One byte of a hostile
+/// pickle can require 40 bytes of memory.
+pub(super) const MEMORY: usize = 1 << 30;
+
+/// Estimated memory for a value and its allocation, in bytes, without items and text.
+const PER_VALUE: usize = 48;
+/// Estimated memory for an entry of the memo, in bytes.
+const PER_MEMO: usize = 16;
+
 impl Values {
     /// Reads a pickle with protocol 2 to 5.
-    pub(super) fn read(bytes: &[u8]) -> Result<Values> {
+    pub(super) fn read(input: impl BufRead) -> Result<Values> {
         Machine {
-            bytes,
+            input,
             at: 0,
             start: 0,
+            text: Vec::new(),
             all: Vec::new(),
+            spent: 0,
             stack: Vec::new(),
             memo: FxHashMap::default(),
         }
@@ -98,19 +116,24 @@ enum Item {
 }
 
 /// A pickle machine that supports only the opcodes for plain values.
-struct Machine<'b> {
-    bytes: &'b [u8],
-    at: usize,
+struct Machine<R> {
+    input: R,
+    /// Number of bytes that were read.
+    at: u64,
     /// Position of the current opcode.
-    start: usize,
+    start: u64,
+    /// The argument of the current opcode, if its length is variable.
+    text: Vec<u8>,
     all: Vec<Value>,
+    /// Estimated memory for the values, in bytes.
+    spent: usize,
     stack: Vec<Item>,
     memo: FxHashMap<u32, ValueId>,
 }
 
-impl Machine<'_> {
+impl<R: BufRead> Machine<R> {
     fn run(mut self) -> Result<Values> {
-        if self.bytes.first() != Some(&0x80) {
+        if self.input.fill_buf().map_err(Refused::Unread)?.first() != Some(&0x80) {
             return Err(self.refused("is not a pickle with protocol 2 or later"));
         }
         loop {
@@ -118,9 +141,20 @@ impl Machine<'_> {
             let [code] = self.take()?;
             if code == b'.' {
                 let top = self.pop()?;
-                return Ok(Values { all: self.all, top });
+                return Ok(Values { all: self.all, top, length: self.at });
             }
             self.step(code)?;
+            self.spend(0)?;
+        }
+    }
+
+    /// Counts memory that values need.
+    fn spend(&mut self, bytes: usize) -> Result<()> {
+        self.spent = self.spent.saturating_add(bytes);
+        let more = self.stack.len() * size_of::<Item>() + self.memo.len() * PER_MEMO;
+        match self.spent.saturating_add(more) {
+            ..=MEMORY => Ok(()),
+            _ => Err(Refused::TooLarge { offset: self.start }),
         }
     }
 
@@ -162,8 +196,8 @@ impl Machine<'_> {
             // LONG1
             0x8a => {
                 let [length] = self.take()?;
-                let bytes = self.slice(length.into())?;
-                let value = long(bytes).map_or(Value::Other, Value::Int);
+                self.read_text(length.into())?;
+                let value = long(&self.text).map_or(Value::Other, Value::Int);
                 self.push(value)
             }
             // BINFLOAT
@@ -196,17 +230,18 @@ impl Machine<'_> {
             b'a' => {
                 let item = self.pop()?;
                 self.list()?.push(item);
-                Ok(())
+                self.spend(size_of::<ValueId>())
             }
             b'e' => {
                 let items = self.marked()?;
+                let bytes = size_of_val(&*items);
                 self.list()?.extend(items);
-                Ok(())
+                self.spend(bytes)
             }
             b's' => {
                 let (value, key) = (self.pop()?, self.pop()?);
                 self.dict()?.push((key, value));
-                Ok(())
+                self.spend(2 * size_of::<ValueId>())
             }
             b'u' => {
                 let items = self.marked()?;
@@ -215,7 +250,7 @@ impl Machine<'_> {
                 }
                 let pairs = items.chunks_exact(2).map(|pair| (pair[0], pair[1]));
                 self.dict()?.extend(pairs);
-                Ok(())
+                self.spend(size_of_val(&*items))
             }
             // MEMOIZE, BINPUT, LONG_BINPUT
             0x94 => self.remember(self.memo.len() as u32),
@@ -247,37 +282,46 @@ impl Machine<'_> {
     }
 
     fn refused(&self, message: &str) -> Refused {
-        Refused { offset: self.start, message: message.to_owned() }
+        Refused::Malformed { offset: self.start, message: message.to_owned() }
     }
 
-    fn slice(&mut self, length: usize) -> Result<&[u8]> {
-        match self.bytes.get(self.at..self.at.saturating_add(length)) {
-            Some(slice) => {
-                self.at += length;
-                Ok(slice)
-            }
-            None => Err(self.refused("ends before the pickle is complete")),
-        }
+    /// Reads an argument with a variable length into `text`.
+    fn read_text(&mut self, length: usize) -> Result<()> {
+        self.text.clear();
+        let input = &mut self.input;
+        let read = input.take(length as u64).read_to_end(&mut self.text);
+        self.at += read.map_err(Refused::Unread)? as u64;
+        if self.text.len() == length { Ok(()) } else { Err(self.cut()) }
+    }
+
+    fn cut(&self) -> Refused {
+        self.refused("ends before the pickle is complete")
     }
 
     fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
         let mut taken = [0; N];
-        taken.copy_from_slice(self.slice(N)?);
-        Ok(taken)
+        match self.input.read_exact(&mut taken) {
+            Ok(()) => {
+                self.at += N as u64;
+                Ok(taken)
+            }
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(self.cut()),
+            Err(error) => Err(Refused::Unread(error)),
+        }
     }
 
     fn push(&mut self, value: Value) -> Result<()> {
         let id = self.all.len() as ValueId;
-        if id == ValueId::MAX {
-            return Err(self.refused("contains more than 4 billion values"));
-        }
+        self.spend(PER_VALUE)?;
         self.all.push(value);
         self.stack.push(Item::Value(id));
         Ok(())
     }
 
     fn push_text(&mut self, length: usize) -> Result<()> {
-        let text = String::from_utf8_lossy(self.slice(length)?).into_owned();
+        self.spend(length)?;
+        self.read_text(length)?;
+        let text = String::from_utf8_lossy(&self.text).into_owned();
         self.push(Value::Text(text.into_boxed_str()))
     }
 
@@ -311,10 +355,12 @@ impl Machine<'_> {
         let id = self.topmost().ok_or_else(|| self.refused("uses a value that does not exist"))?;
         match &mut self.all[id as usize] {
             Value::List(items) => Ok(items),
-            Value::Other | Value::Int(_) | Value::Text(_) | Value::Dict(_) => Err(Refused {
-                offset: start,
-                message: "appends to a value that is not a list".to_owned(),
-            }),
+            Value::Other | Value::Int(_) | Value::Text(_) | Value::Dict(_) => {
+                Err(Refused::Malformed {
+                    offset: start,
+                    message: "appends to a value that is not a list".to_owned(),
+                })
+            }
         }
     }
 
@@ -323,10 +369,12 @@ impl Machine<'_> {
         let id = self.topmost().ok_or_else(|| self.refused("uses a value that does not exist"))?;
         match &mut self.all[id as usize] {
             Value::Dict(pairs) => Ok(pairs),
-            Value::Other | Value::Int(_) | Value::Text(_) | Value::List(_) => Err(Refused {
-                offset: start,
-                message: "sets a key of a value that is not a dictionary".to_owned(),
-            }),
+            Value::Other | Value::Int(_) | Value::Text(_) | Value::List(_) => {
+                Err(Refused::Malformed {
+                    offset: start,
+                    message: "sets a key of a value that is not a dictionary".to_owned(),
+                })
+            }
         }
     }
 
@@ -366,6 +414,37 @@ mod tests {
         Values::read(bytes)
     }
 
+    /// The offset and the message of the error for a malformed pickle.
+    fn refusal(bytes: &[u8]) -> (u64, String) {
+        match read(bytes) {
+            Err(Refused::Malformed { offset, message }) => (offset, message),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_memory_for_values_is_limited() {
+        // Lists, references, memo entries, and a text that claims to be long.
+        for repeated in [&b"]"[..], b"h\x00", b"\x94", b"X\xff\xff\xff\x0f"] {
+            let bytes = io::Cursor::new(b"\x80\x04]q\x00").chain(Endless(repeated, 0));
+            let error = Values::read(io::BufReader::new(bytes)).expect_err("too large");
+            assert!(matches!(error, Refused::TooLarge { .. }), "{repeated:?}: {error:?}");
+        }
+    }
+
+    /// Repeats bytes without end.
+    struct Endless(&'static [u8], usize);
+
+    impl io::Read for Endless {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            for byte in &mut *out {
+                *byte = self.0[self.1 % self.0.len()];
+                self.1 += 1;
+            }
+            Ok(out.len())
+        }
+    }
+
     #[test]
     fn plain_values_are_read_and_shared_ones_stay_shared() {
         // {"a": [1, -2, 2**40], "b": <the same list>}
@@ -387,9 +466,9 @@ mod tests {
 
     #[test]
     fn code_is_refused_with_its_position() {
-        let error = read(b"\x80\x04cos\nsystem\n(X\x02\0\0\0lstR.").expect_err("code");
-        assert_eq!(error.offset, 2);
-        assert!(error.message.contains("calls Python objects"), "{}", error.message);
+        let (offset, message) = refusal(b"\x80\x04cos\nsystem\n(X\x02\0\0\0lstR.");
+        assert_eq!(offset, 2);
+        assert!(message.contains("calls Python objects"), "{message}");
     }
 
     #[test]
@@ -406,8 +485,8 @@ mod tests {
             (b"\x80\x04h\x07.", "does not exist"),
             (b"\x80\x04\x8e.", "opcode 0x8e"),
         ] {
-            let error = read(bytes).expect_err(message);
-            assert!(error.message.contains(message), "{} instead of {message}", error.message);
+            let (_, found) = refusal(bytes);
+            assert!(found.contains(message), "{found} instead of {message}");
         }
     }
 

@@ -1,22 +1,15 @@
 //! Converts the values in a pickle to the blocks of each device, with lifetimes and stacks.
 
-use super::pickle::{ValueId, Values};
+use super::pickle::{MEMORY, Refused, ValueId, Values};
 use crate::diff::portable_frame;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::storage;
-use crate::trace::unpack;
+use crate::trace::{ReadOptions, Unpacked};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Maximum size of an unpacked snapshot, in bytes.
-const MOST: u64 = 1 << 30;
-
-/// Shown instead of a stack for blocks that were allocated before the recording of the history began.
-pub(super) const BEFORE: &str = "(allocated before the recording)";
-/// Shown instead of a stack for blocks whose stack was not recorded.
-const NO_STACK: &str = "(no stack recorded)";
 
 /// A memory snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,10 +38,13 @@ pub struct DeviceSnapshot {
     pub at_end: LiveStacks,
 }
 
-/// Live memory by the call stack that allocated it. A stack lists the frames, outermost first, in the form
-/// `file.py: function`.
+/// A call stack: the frames, outermost first, in the form `file.py: function`.
 #[doc(hidden)]
-pub type LiveStacks = BTreeMap<Arc<[String]>, StackFigures>;
+pub type Stack = Arc<[Arc<str>]>;
+
+/// Live memory by the call stack that allocated it.
+#[doc(hidden)]
+pub type LiveStacks = BTreeMap<Stack, StackFigures>;
 
 /// The live memory that one call stack allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,30 +56,61 @@ pub struct StackFigures {
     pub blocks: u64,
 }
 
+impl StackFigures {
+    fn add(&mut self, bytes: i64, blocks: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.blocks += blocks;
+    }
+}
+
 /// A block of memory; `start` and `end` are positions in the recorded events.
 struct Block {
     start: Option<usize>,
     end: Option<usize>,
     bytes: i64,
-    stack: Arc<[String]>,
+    stack: StackId,
+}
+
+/// Position in [`Stacks::all`].
+#[derive(Debug, Clone, Copy)]
+struct StackId(u32);
+
+/// The stack of blocks that were allocated before the recording of the history began.
+const BEFORE: StackId = StackId(0);
+/// The stack of blocks whose stack was not recorded.
+const NO_STACK: StackId = StackId(1);
+
+/// The stacks of all blocks. Each frame and each list of frames is converted once.
+struct Stacks {
+    all: Vec<Stack>,
+    of_lists: FxHashMap<ValueId, StackId>,
+    frames: FxHashMap<ValueId, Frame>,
+}
+
+/// A frame, and whether it is a Python frame.
+#[derive(Clone)]
+struct Frame(Arc<str>, bool);
+
+impl Default for Stacks {
+    fn default() -> Self {
+        let only = |text: &str| Stack::from([Arc::from(text)]);
+        let all = vec![only("(allocated before the recording)"), only("(no stack recorded)")];
+        Stacks { all, of_lists: FxHashMap::default(), frames: FxHashMap::default() }
+    }
 }
 
 impl Snapshot {
     /// Reads a file that `torch.cuda.memory._dump_snapshot` wrote. The file may be compressed with gzip or zstd.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, is not a memory snapshot, or contains anything but plain values.
+    /// Fails if the file cannot be read, is not a memory snapshot, contains anything but plain values, or exceeds
+    /// [`ReadOptions::max_unpacked`].
     #[doc(hidden)]
-    pub fn open(path: impl AsRef<Path>) -> Result<Snapshot> {
+    pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Snapshot> {
         let path = path.as_ref();
-        let (_, bytes) = unpack(storage::open(path)?, MOST);
-        let bytes = bytes.map_err(|error| Error::io(path, "read the snapshot", error))?;
-        if bytes.len() as u64 > MOST {
-            let message = format!("unpacks to more than {MOST} bytes");
-            return Err(Error::new(ErrorKind::LimitExceeded, path, message)
-                .remedy("record fewer events: _record_memory_history(max_entries=100000)"));
-        }
-        Snapshot::parse(&bytes, path)
+        let name = path.display().to_string();
+        let unpacked = Unpacked::new(&name, storage::open(path)?, options)?;
+        Snapshot::parse(BufReader::new(unpacked), path)
     }
 
     /// Reads a decompressed snapshot; `path` is used only in error messages and as [`Snapshot::source`].
@@ -91,20 +118,34 @@ impl Snapshot {
     /// # Errors
     /// Fails if the bytes are not a memory snapshot or contain anything but plain values.
     #[doc(hidden)]
-    pub fn parse(bytes: &[u8], path: impl AsRef<Path>) -> Result<Snapshot> {
+    pub fn parse(input: impl BufRead, path: impl AsRef<Path>) -> Result<Snapshot> {
         let path = path.as_ref();
-        let malformed = |message: &str| {
-            Error::new(ErrorKind::Malformed, path, message).remedy(
-                "pass a file that torch.cuda.memory._dump_snapshot(\"memory.pickle\") wrote",
-            )
-        };
-        let values = Values::read(bytes).map_err(|refused| {
-            malformed(&refused.message).at(Place { offset: refused.offset as u64, event: None })
-        })?;
+        let values = Values::read(input).map_err(|refused| refusal(path, refused))?;
+        let budget = usize::try_from(values.length).unwrap_or(usize::MAX);
         let mut reader =
-            Reader { values: &values, budget: bytes.len(), stacks: FxHashMap::default() };
-        let devices = reader.devices().map_err(|message| malformed(&message))?;
+            Reader { values: &values, budget, text: MEMORY, stacks: Stacks::default() };
+        let devices = reader.devices().map_err(|message| malformed(path, &message))?;
         Ok(Snapshot { source: path.to_path_buf(), devices })
+    }
+}
+
+fn malformed(path: &Path, message: &str) -> Error {
+    Error::new(ErrorKind::Malformed, path, message)
+        .remedy("pass a file that torch.cuda.memory._dump_snapshot(\"memory.pickle\") wrote")
+}
+
+fn refusal(path: &Path, refused: Refused) -> Error {
+    match refused {
+        Refused::Malformed { offset, message } => {
+            malformed(path, &message).at(Place { offset, event: None })
+        }
+        Refused::TooLarge { offset } => {
+            let message = format!("the snapshot needs more than {MEMORY} bytes of memory");
+            Error::new(ErrorKind::LimitExceeded, path, message)
+                .at(Place { offset, event: None })
+                .remedy("record fewer events: _record_memory_history(max_entries=100000)")
+        }
+        Refused::Unread(error) => Error::io(path, "read the snapshot", error),
     }
 }
 
@@ -115,12 +156,13 @@ struct Reader<'v> {
     /// The number of records that may still be visited. An ordinary file has more bytes than records. Without this
     /// limit, a file that references the same records again and again could keep the reader busy forever.
     budget: usize,
-    /// Cache with the stack for each list of frames.
-    stacks: FxHashMap<ValueId, Arc<[String]>>,
+    /// The number of bytes that the texts of further frames may have.
+    text: usize,
+    stacks: Stacks,
 }
 
 /// The blocks in use at the end, by address: the requested bytes and the stack of each block.
-type Active = BTreeMap<i64, (i64, Arc<[String]>)>;
+type Active = BTreeMap<i64, (i64, StackId)>;
 
 impl Reader<'_> {
     fn devices(&mut self) -> Parsed<BTreeMap<i64, DeviceSnapshot>> {
@@ -154,12 +196,12 @@ impl Reader<'_> {
             let (reserved, in_use) = active.remove(&device).unwrap_or_default();
             let blocks = self.blocks(events, in_use)?;
             if reserved > 0 || !blocks.1.is_empty() {
-                devices.insert(device, device_snapshot(reserved, blocks));
+                devices.insert(device, device_snapshot(reserved, blocks, &self.stacks));
             }
         }
         for (device, (reserved, in_use)) in active {
             let blocks = self.blocks(Vec::new(), in_use)?;
-            devices.insert(device, device_snapshot(reserved, blocks));
+            devices.insert(device, device_snapshot(reserved, blocks, &self.stacks));
         }
         Ok(devices)
     }
@@ -169,7 +211,6 @@ impl Reader<'_> {
         let count = events.len();
         let mut blocks: Vec<Block> = Vec::new();
         let mut live: FxHashMap<i64, usize> = FxHashMap::default();
-        let before: Arc<[String]> = [BEFORE.to_owned()].into();
         for (at, event) in events.into_iter().enumerate() {
             let action =
                 self.values.get(event, "action").and_then(|action| self.values.text(action));
@@ -191,7 +232,7 @@ impl Reader<'_> {
                 live.insert(address, blocks.len());
                 blocks.push(Block { start: Some(at), end: None, bytes, stack });
             } else if known.is_none() {
-                blocks.push(Block { start: None, end: Some(at), bytes, stack: before.clone() });
+                blocks.push(Block { start: None, end: Some(at), bytes, stack: BEFORE });
             }
         }
         in_use.retain(|address, _| !live.contains_key(address));
@@ -201,34 +242,42 @@ impl Reader<'_> {
     }
 
     /// The stack of a block or event; `instead` if no frames are recorded.
-    fn stack(&mut self, record: ValueId, instead: &str) -> Parsed<Arc<[String]>> {
-        let none = || Arc::from([instead.to_owned()]);
-        let Some(frames) = self.values.get(record, "frames") else { return Ok(none()) };
-        if let Some(known) = self.stacks.get(&frames) {
+    fn stack(&mut self, record: ValueId, instead: StackId) -> Parsed<StackId> {
+        let Some(frames) = self.values.get(record, "frames") else { return Ok(instead) };
+        if let Some(known) = self.stacks.of_lists.get(&frames) {
+            return Ok(*known);
+        }
+        let frames_of = self.items(frames)?;
+        let shown = frames_of.into_iter().map(|frame| self.frame(frame));
+        let shown: Vec<Frame> = shown.collect::<Parsed<_>>()?;
+        // C++ frames are only a fallback: next to Python frames, they would only show PyTorch internals.
+        let is_python = shown.iter().any(|frame| frame.1);
+        let kept = shown.into_iter().rev().filter(|frame| frame.1 == is_python);
+        let stack: Stack = kept.map(|frame| frame.0).collect();
+        if stack.is_empty() {
+            return Ok(instead);
+        }
+        let id = StackId(self.stacks.all.len() as u32);
+        self.stacks.all.push(stack);
+        self.stacks.of_lists.insert(frames, id);
+        Ok(id)
+    }
+
+    fn frame(&mut self, frame: ValueId) -> Parsed<Frame> {
+        if let Some(known) = self.stacks.frames.get(&frame) {
             return Ok(known.clone());
         }
-        let mut python = Vec::new();
-        let mut other = Vec::new();
-        for frame in self.items(frames)? {
-            let text = |key| self.values.get(frame, key).and_then(|text| self.values.text(text));
-            let (Some(name), Some(file)) = (text("name"), text("filename")) else {
-                return Err("contains a frame without name or filename".to_owned());
-            };
-            if file.ends_with(".py") || file.starts_with('<') {
-                python.push(shown(file, name))
-            } else {
-                other.push(name.to_owned())
-            }
-        }
-        // C++ frames are only a fallback: next to Python frames, they would only show PyTorch internals.
-        let mut stack = if python.is_empty() { other } else { python };
-        stack.reverse();
-        if stack.is_empty() {
-            return Ok(none());
-        }
-        let stack: Arc<[String]> = stack.into();
-        self.stacks.insert(frames, stack.clone());
-        Ok(stack)
+        let text = |key| self.values.get(frame, key).and_then(|text| self.values.text(text));
+        let (Some(name), Some(file)) = (text("name"), text("filename")) else {
+            return Err("contains a frame without name or filename".to_owned());
+        };
+        let left = self.text.checked_sub(name.len() + file.len());
+        self.text = left.ok_or("contains too many long frames")?;
+        let is_python = file.ends_with(".py") || file.starts_with('<');
+        let text = if is_python { shown(file, name) } else { name.to_owned() };
+        let found = Frame(text.into(), is_python);
+        self.stacks.frames.insert(frame, found.clone());
+        Ok(found)
     }
 
     /// The records in the list that a record stores under a key.
@@ -268,7 +317,11 @@ fn shown(file: &str, name: &str) -> String {
 }
 
 /// Finds the peak, and the memory that is live at the peak and at the end.
-fn device_snapshot(reserved: i64, (events, blocks): (usize, Vec<Block>)) -> DeviceSnapshot {
+fn device_snapshot(
+    reserved: i64,
+    (events, blocks): (usize, Vec<Block>),
+    stacks: &Stacks,
+) -> DeviceSnapshot {
     let mut steps = vec![0i64; events];
     let mut level = 0i64;
     for block in &blocks {
@@ -297,17 +350,21 @@ fn device_snapshot(reserved: i64, (events, blocks): (usize, Vec<Block>)) -> Devi
         live: level,
         peak,
         allocations: blocks.iter().filter(|block| block.start.is_some()).count() as u64,
-        at_peak: by_stack(blocks.iter().filter(|block| is_live_at(block, peak_at))),
-        at_end: by_stack(blocks.iter().filter(|block| at_end(block))),
+        at_peak: by_stack(blocks.iter().filter(|block| is_live_at(block, peak_at)), stacks),
+        at_end: by_stack(blocks.iter().filter(|block| at_end(block)), stacks),
     }
 }
 
-fn by_stack<'b>(blocks: impl Iterator<Item = &'b Block>) -> LiveStacks {
-    let mut stacks = LiveStacks::new();
+fn by_stack<'b>(blocks: impl Iterator<Item = &'b Block>, stacks: &Stacks) -> LiveStacks {
+    // Blocks are added by number first, because comparing long stacks takes time.
+    let mut by_id: FxHashMap<u32, StackFigures> = FxHashMap::default();
     for block in blocks {
-        let figures = stacks.entry(block.stack.clone()).or_default();
-        figures.bytes = figures.bytes.saturating_add(block.bytes);
-        figures.blocks += 1;
+        by_id.entry(block.stack.0).or_default().add(block.bytes, 1);
     }
-    stacks
+    let mut live = LiveStacks::new();
+    for (id, figures) in by_id {
+        let stack = stacks.all[id as usize].clone();
+        live.entry(stack).or_default().add(figures.bytes, figures.blocks);
+    }
+    live
 }

@@ -4,6 +4,7 @@
 mod support;
 
 mod action;
+mod anonymous;
 mod cli;
 mod documents;
 mod errors;

@@ -123,10 +123,10 @@ fn a_file_that_is_not_a_baseline_is_refused_with_the_reason() {
     refused(b"{\"format\": \"tracetree baseline\", \"schema\": 99}", "schema 99");
     refused(
         b"{\"format\": \"tracetree baseline\", \"schema\": 3}",
-        "schema 3, which does not contain the calls of a step; this version reads schema 4 (record the baseline \
-         again: tracetree baseline record TRACE… -o base.ttb)",
+        "schema 3, which has no hash of the content; this version reads schema 5 (record the baseline again: tracetree \
+         baseline record TRACE… -o base.ttb)",
     );
-    refused(b"{\"format\": \"tracetree baseline\", \"schema\": 4}", "is damaged");
+    refused(b"{\"format\": \"tracetree baseline\", \"schema\": 5}", "was changed or damaged");
     refused(b"not JSON", "is damaged or not a baseline");
     run(&folder, &["baseline", "record", &cnn(), "-o", "good.ttb"]);
     let good = std::fs::read(folder.path().join("good.ttb")).expect("a baseline");

@@ -82,9 +82,42 @@ fn a_condition_that_is_met_exits_with_1_and_names_the_rows() {
         err.lines().filter(|line| line.starts_with("tracetree: failed: ")).collect();
     assert_eq!(failed.len(), 3, "{err}");
     assert_eq!(failed[2], "tracetree: failed: decoder: MemSet: error -100.0% (error>20%)");
-    ends(0, &["--scenarios", SCENARIOS, "--fail-on", "error>150%"]);
+    ends(0, &["--scenarios", SCENARIOS, "--scenario", "decoder", "--fail-on", "error>150%"]);
     let (_, err) = ends(2, &["--scenarios", SCENARIOS, "--fail-on", "MatMul: error>1%"]);
     assert!(err.contains("tracetree: error: MatMul: error>1%: neither the model"), "{err}");
+}
+
+#[test]
+fn a_condition_that_cannot_be_checked_exits_with_3() {
+    let (_, err) = ends(3, &["--scenarios", SCENARIOS, "--fail-on", "error>150%"]);
+    assert!(err.contains("not checked: not collected yet: the scenario was skipped"), "{err}");
+    let chosen = ["--scenarios", SCENARIOS, "--scenario", "decoder", "--fail-on"];
+    let (_, err) = ends(3, &[&chosen[..], &["aten.topk.default: error>1%"]].concat());
+    assert!(err.contains("not checked: aten.topk.default: error>1%: undefined"), "{err}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let zero = folder.path().join("zero.json");
+    let trace = r#"{"traceEvents": [{"ph": "X", "pid": 0, "name": "aten.mm.default", "dur": 0}]}"#;
+    std::fs::write(&zero, trace).expect("written");
+    let zero = zero.to_str().expect("a plain path");
+    for condition in ["error>150%", "unmodeled>101%", "model_only>1%"] {
+        let (_, err) = ends(3, &[zero, PROFILE, "--fail-on", condition]);
+        assert!(err.contains("not checked: zero: all durations in the model are 0"), "{err}");
+    }
+    let csv = std::fs::read_to_string(crate::support::root().join(PROFILE)).expect("a profile");
+    let names: Vec<&str> = csv.lines().next().unwrap_or_default().split(',').collect();
+    let at = names.iter().position(|name| name.contains("Duration")).expect("a duration");
+    let zeroed = csv.lines().enumerate().map(|(line, text)| {
+        let mut cells: Vec<&str> = text.split(',').collect();
+        if line > 0 {
+            cells[at] = "0";
+        }
+        cells.join(",")
+    });
+    let profile = folder.path().join("zero.csv");
+    std::fs::write(&profile, zeroed.collect::<Vec<_>>().join("\n")).expect("written");
+    let profile = profile.to_str().expect("a plain path");
+    let (_, err) = ends(3, &[TRACE, profile, "--fail-on", "error>20%"]);
+    assert!(err.contains("all durations in the profile are 0"), "{err}");
 }
 
 #[test]

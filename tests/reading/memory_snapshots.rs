@@ -4,16 +4,21 @@
 use crate::support::files::unpacked;
 use crate::support::splitmix::SplitMix;
 use crate::support::traces::example;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use tracetree::snapshot::{DeviceSnapshot, Moment, Snapshot, SnapshotDiff};
-use tracetree::{Error, PerSide, Side};
+use tracetree::trace::ReadOptions;
+use tracetree::{Error, ErrorKind, PerSide, Side};
 
 fn recorded(name: &str) -> PathBuf {
     example(&format!("memory/memory_{name}.pickle.gz"))
 }
 
 fn open(name: &str) -> Snapshot {
-    Snapshot::open(recorded(name)).expect("a snapshot")
+    Snapshot::open(recorded(name), &ReadOptions::default()).expect("a snapshot")
 }
 
 fn diff(baseline: &str, candidate: &str) -> SnapshotDiff {
@@ -70,7 +75,7 @@ fn a_peak_that_moves_is_found_by_its_stack() {
     let first = at_peak().next().expect("a row");
     assert!(first.difference() < 0, "{first:?}");
     assert!(first.frame().contains(".py: forward"), "{}", first.frame());
-    let is_plain = |frame: &String| !frame.starts_with('/') && !frame.contains("(0)");
+    let is_plain = |frame: &Arc<str>| !frame.starts_with('/') && !frame.contains("(0)");
     assert!(rows.iter().flat_map(|row| row.stack.iter()).all(is_plain));
 }
 
@@ -89,6 +94,26 @@ fn exchanged_sides_exchange_the_figures() {
 
 fn refused(bytes: &[u8]) -> Error {
     Snapshot::parse(bytes, "a.pickle").expect_err("no snapshot")
+}
+
+#[test]
+fn a_small_file_that_unpacks_to_gigabytes_is_refused() {
+    // Each of the 300 million lists needs 24 bytes.
+    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
+    packer.write_all(b"\x80\x04").expect("memory");
+    for _ in 0..300 {
+        packer.write_all(&[b']'; 1_000_000]).expect("memory");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("bomb.pickle.gz");
+    std::fs::write(&path, packer.finish().expect("memory")).expect("written");
+    let refused = |options: ReadOptions| Snapshot::open(&path, &options).expect_err("a bomb");
+    let limited = refused(ReadOptions::default().max_unpacked(1_000_000));
+    assert_eq!(limited.kind(), ErrorKind::LimitExceeded);
+    assert!(limited.to_string().contains("--max-unpacked"), "{limited}");
+    let unlimited = refused(ReadOptions::default().max_unpacked(1 << 40));
+    assert_eq!(unlimited.kind(), ErrorKind::LimitExceeded);
+    assert!(unlimited.to_string().contains("max_entries"), "{unlimited}");
 }
 
 #[test]
@@ -147,7 +172,7 @@ fn damaged_snapshots_never_panic() {
             let at = random.below(bytes.len());
             bytes[at] = random.next() as u8;
         }
-        let read = Snapshot::parse(&bytes, "a.pickle");
+        let read = Snapshot::parse(&bytes[..], "a.pickle");
         if let Ok(snapshot) = read {
             let diff = SnapshotDiff { sides: PerSide::new(snapshot.clone(), snapshot) };
             assert!(diff.rows().iter().all(|row| row.difference() == 0));

@@ -31,7 +31,7 @@ pub(super) fn run(
     console: &mut Console,
 ) -> Result<Outcome> {
     let reading = console.reading().clone();
-    let options = args.comparison_options()?.read(reading.clone());
+    let mut options = args.comparison_options()?.read(reading.clone());
     let report = args.emit.options(console.unfinished())?;
     let planned = PlanOptions {
         strict: reading.strict,
@@ -39,7 +39,11 @@ pub(super) fn run(
         also: format!("{options:?} {:?} {:?}", report.tables, report.emits),
         ..PlanOptions::default()
     };
-    let plan = Plan::make(folders.baseline, folders.candidate, planned)?;
+    let mut plan = Plan::make(folders.baseline, folders.candidate, planned)?;
+    let files = plan.pairs.iter().flat_map(|pair| Side::BOTH.map(|side| pair.file(side)));
+    let reading = reading.knowing(files.map(|file| file.path.clone()));
+    options.read = reading.clone();
+    plan.pairs.iter_mut().for_each(|pair| pair.folder = reading.shown(&pair.folder));
     let files = FleetFiles {
         tables: report.tables.clone(),
         csv_texts: report.csv_texts,
@@ -50,7 +54,7 @@ pub(super) fn run(
     files.check_target(&args.output)?;
     let mapping = Mapping::new(&plan, &args.output)?.options(options).reports(report).anew();
     let lost = compare_all(&plan, &mapping, console)?.0;
-    let fleet = Fleet::reduce(&plan, &args.output, &lost)?;
+    let fleet = Fleet::reduce(&plan, &args.output, &lost)?.shown(&reading);
     say(&fleet, console);
     if fleet.ranks.is_empty() {
         return Err(nothing_compared(&fleet));

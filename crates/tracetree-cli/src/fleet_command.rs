@@ -271,6 +271,7 @@ fn reduce(
     console: &mut Console,
 ) -> Result<Outcome> {
     let fleet = Fleet::reduce(plan, shards.unwrap_or(&args.output), lost)?;
+    let fleet = fleet.shown(console.reading());
     say(&fleet, console);
     fleet.write(&args.output, &args.files(plan.options.reports)?)?;
     let format = (args.format, CsvTexts::default());

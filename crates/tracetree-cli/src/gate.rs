@@ -170,14 +170,14 @@ impl GateArgs {
     /// If the gate does not pass, prints two commands to run next: one shows the comparison, the other accepts the new
     /// runs.
     fn suggest(&self, candidate: &[PathBuf], console: &mut Console) -> Result<()> {
-        let words = |paths: &[PathBuf]| {
-            let paths = paths.iter().map(|path| one_line(&path.display().to_string()).into_owned());
-            paths.collect::<Vec<_>>().join(" ")
-        };
+        let reading = console.reading().clone();
+        let word =
+            |path: &PathBuf| one_line(&reading.shown(&path.display().to_string())).into_owned();
+        let words = |paths: &[PathBuf]| paths.iter().map(word).collect::<Vec<_>>().join(" ");
         let new = words(candidate);
         console.print(|out| match &self.baseline {
             Some(file) => {
-                let file = one_line(&file.display().to_string()).into_owned();
+                let file = word(file);
                 writeln!(out, "\naccept: tracetree baseline accept {file} {new}")
             }
             None => {

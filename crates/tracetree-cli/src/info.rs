@@ -83,7 +83,7 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
     } else {
         None
     };
-    let name = path.display().to_string();
+    let name = console.reading().shown(&path.display().to_string());
     if let Some(early) = &early {
         print_name(&name, console)?;
         print_head(early, console)?;

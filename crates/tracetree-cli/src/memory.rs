@@ -37,7 +37,8 @@ enum MemoryFormat {
 }
 
 pub(super) fn run(args: &MemoryArgs, console: &mut Console) -> Result<Outcome> {
-    let sides = PerSide::new(Snapshot::open(&args.baseline)?, Snapshot::open(&args.candidate)?);
+    let open = |path| Snapshot::open(path, console.reading());
+    let sides = PerSide::new(open(&args.baseline)?, open(&args.candidate)?);
     let diff = Arc::new(SnapshotDiff { sides });
     match args.format {
         MemoryFormat::Text => console.print(|out| text(&diff, args.top, out))?,
@@ -110,7 +111,7 @@ fn text(diff: &SnapshotDiff, top: usize, out: &mut dyn Write) -> io::Result<()> 
 
 /// `model.py: forward, in torch/nn/functional.py: linear`
 fn place(row: &StackRow) -> String {
-    let (frame, last) = (row.frame(), row.stack.last().map_or("", String::as_str));
+    let (frame, last) = (row.frame(), row.stack.last().map_or("", |frame| &**frame));
     if frame == last {
         one_line(frame).into_owned()
     } else {

@@ -25,12 +25,10 @@ pub(super) struct Mistake {
 pub(super) fn behind(error: &Error, arguments: &[OsString]) -> Option<Mistake> {
     let path = error.path()?;
     let typed = Typed(arguments);
-    if error.message() == "no event was given" && !path.exists() {
+    if error.kind() == ErrorKind::NoEvent && !path.exists() {
         return event_without_report(path, &typed);
     }
-    if let Some(mistake) =
-        of_another_tool(path, &typed).filter(|_| error.kind() != ErrorKind::Usage)
-    {
+    if let Some(mistake) = of_another_tool(path, &typed).filter(|_| !is_of_request(error.kind())) {
         return Some(mistake);
     }
     if path.is_dir() {
@@ -42,6 +40,11 @@ pub(super) fn behind(error: &Error, arguments: &[OsString]) -> Option<Mistake> {
     } else {
         None
     }
+}
+
+/// Whether the request is at fault rather than a file.
+fn is_of_request(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Usage | ErrorKind::NoEvent | ErrorKind::NoTraces)
 }
 
 /// Detects `tracetree A B`: a file where a command is expected.
@@ -165,7 +168,7 @@ fn of_folder(error: &Error, path: &Path, typed: &Typed<'_>) -> Option<Mistake> {
     let is_one_trace = error.kind() == ErrorKind::Io;
     let shown = one_line(&path.display().to_string()).into_owned();
     match (traces.first(), is_one_trace) {
-        (None, _) if !is_one_trace && !error.message().starts_with("no trace") => None,
+        (None, _) if !is_one_trace && error.kind() != ErrorKind::NoTraces => None,
         (None, _) => {
             let all = files(path, |_| true);
             let what = match all.first() {

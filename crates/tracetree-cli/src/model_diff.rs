@@ -8,7 +8,7 @@ use tracetree::error::{Error, ErrorKind, Result};
 use tracetree::write_file;
 use tracetree_model::{
     FailOn, Format, ForwardPasses, ModelComparison, Outcome, Scenario, failures, read_scenarios,
-    render,
+    render, unchecked,
 };
 
 const EXAMPLES: &str = "\
@@ -24,7 +24,8 @@ Conditions of --fail-on, in percent, with >, >=, < or <= and joined by &:
   of each kernel type   error, count_error, share          'MatMulV2: error>10%' checks only one
   of a scenario         weighted_error, total_error, unmodeled, model_only
 
-Exit codes: 0 done, 1 a --fail-on condition holds, 2 unreadable input or bad usage.";
+Exit codes: 0 done, 1 a --fail-on condition holds, 2 unreadable input or bad usage, 3 a --fail-on condition could not
+be checked.";
 
 /// Compare a performance model's predicted trace with a measured kernel profile
 #[derive(clap::Args, Debug)]
@@ -78,7 +79,13 @@ pub(super) struct ModelDiffArgs {
 /// Runs the comparisons, prints the report, and returns the outcome.
 pub(super) fn run(args: &ModelDiffArgs, console: &mut Console) -> Result<super::Outcome> {
     let outcomes = outcomes(args)?;
-    let failed = failures(&args.fail_on, &compared(&outcomes).collect::<Vec<_>>())?;
+    let comparisons: Vec<&ModelComparison> = compared(&outcomes).collect();
+    let failed = failures(&args.fail_on, &comparisons)?;
+    let mut unchecked = unchecked(&args.fail_on, &comparisons);
+    if !args.fail_on.is_empty() {
+        unchecked
+            .extend(skipped(&outcomes).map(|name| format!("{name}: the scenario was skipped")));
+    }
     warn(&outcomes, console);
     if let Some(path) = &args.output {
         let format = Format::of_path(path).unwrap_or(args.format);
@@ -88,11 +95,15 @@ pub(super) fn run(args: &ModelDiffArgs, console: &mut Console) -> Result<super::
     for failure in &failed {
         console.tell(&format!("failed: {failure}"));
     }
-    let skipped = outcomes.len() - compared(&outcomes).count();
-    Ok(match (console.reading().strict && skipped > 0, failed.is_empty()) {
-        (true, _) => super::Outcome::Missing,
-        (false, false) => super::Outcome::Differences,
-        (false, true) => super::Outcome::Done,
+    for reason in &unchecked {
+        console.tell(&format!("not checked: {reason}"));
+    }
+    let is_missing = console.reading().strict && skipped(&outcomes).next().is_some();
+    Ok(match (failed.is_empty(), unchecked.is_empty()) {
+        _ if is_missing => super::Outcome::Missing,
+        (false, _) => super::Outcome::Differences,
+        (true, false) => super::Outcome::NotComparable,
+        (true, true) => super::Outcome::Done,
     })
 }
 
@@ -138,6 +149,14 @@ fn compared(outcomes: &[Outcome]) -> impl Iterator<Item = &ModelComparison> {
     outcomes.iter().filter_map(|outcome| match outcome {
         Outcome::Compared(comparison) => Some(&**comparison),
         Outcome::Skipped { .. } => None,
+    })
+}
+
+/// The names of the skipped scenarios.
+fn skipped(outcomes: &[Outcome]) -> impl Iterator<Item = &str> {
+    outcomes.iter().filter_map(|outcome| match outcome {
+        Outcome::Compared(_) => None,
+        Outcome::Skipped { scenario, .. } => Some(&**scenario),
     })
 }
 

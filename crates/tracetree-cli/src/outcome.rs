@@ -9,6 +9,7 @@ pub(crate) enum Outcome {
     Differences = 1,
     /// One of several input files is missing, and `--strict` was given.
     Missing = 2,
-    /// The gate is inconclusive, or `--strict-comparability` was given and the traces do not record the same work.
+    /// The gate is inconclusive, a condition could not be checked, or `--strict-comparability` was given and the traces do
+    /// not record the same work.
     NotComparable = 3,
 }

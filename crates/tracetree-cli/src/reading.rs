@@ -1,8 +1,8 @@
-//! `--strict` and `--max-unpacked`: options that control how every command reads its traces.
+//! `--strict`, `--max-unpacked` and `--anonymize`: options that control how every command reads its traces.
 
 use super::headings;
 use clap::Args;
-use tracetree::trace::ReadOptions;
+use tracetree::trace::{Anonymizer, ReadOptions};
 
 #[derive(Args)]
 pub(super) struct ReadingArgs {
@@ -13,14 +13,29 @@ pub(super) struct ReadingArgs {
     /// Maximum unpacked size of a trace (`500MB`, `8GB`). Default: 64 MiB plus 200 times the file size.
     #[arg(long, global = true, value_name = "SIZE", value_parser = bytes, help_heading = headings::GLOBAL)]
     max_unpacked: Option<u64>,
+    /// Replace folders above the project, users and hosts with pseudonyms in everything that is written. Further names
+    /// can be listed: --anonymize=NAME,NAME.
+    #[arg(long, global = true, value_name = "NAME", num_args = 0.., require_equals = true, value_delimiter = ',', help_heading = headings::GLOBAL)]
+    anonymize: Option<Vec<String>>,
 }
 
 impl ReadingArgs {
     pub(super) fn options(&self) -> ReadOptions {
         let mut options = ReadOptions::default();
         (options.strict, options.max_unpacked) = (self.strict, self.max_unpacked);
-        options
+        match &self.anonymize {
+            Some(names) => options.anonymize(anonymizer(names)),
+            None => options,
+        }
     }
+}
+
+/// The anonymizer for the given names, and for the names in the arguments of the command, which include the paths of the
+/// inputs on both sides.
+fn anonymizer(names: &[String]) -> Anonymizer {
+    let anonymizer = names.iter().fold(Anonymizer::default(), |all, name| all.with_name(name));
+    let arguments = std::env::args_os().skip(1);
+    arguments.fold(anonymizer, |all, argument| all.with_names_in(&argument.to_string_lossy()))
 }
 
 /// Parses a size: `500MB`, `1.5GB`, or a number of bytes.

@@ -76,7 +76,7 @@ impl Wanted {
             }
             ([None, None], Some(event)) => Ok((source, Side::Candidate, event)),
             ([None, None], None) => {
-                Err(Error::new(ErrorKind::Usage, &self.first, "no event was given").remedy(
+                Err(Error::new(ErrorKind::NoEvent, &self.first, "no event was given").remedy(
                     "add --baseline UID or --candidate UID: a position in traceEvents, from 0",
                 ))
             }

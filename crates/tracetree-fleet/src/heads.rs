@@ -39,7 +39,7 @@ pub(super) fn of_folder(folder: &Path, options: &ReadOptions) -> Result<Heads> {
     let mut files = storage::list(folder)?;
     files.retain(|file| is_called_like_a_trace(&file.path));
     if files.is_empty() {
-        return Err(Error::new(ErrorKind::Usage, folder, "no trace in this folder")
+        return Err(Error::new(ErrorKind::NoTraces, folder, "no trace in this folder")
             .remedy("pass a folder that contains .json, .json.gz, .json.zst or .gz files"));
     }
     let read = || files.par_iter().map(|file| head_of(file.clone(), options)).collect();

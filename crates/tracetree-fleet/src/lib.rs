@@ -54,7 +54,8 @@ pub use rows::{
 pub use so_far::SoFar;
 pub use status::Status;
 
-use tracetree::trace::Nanos;
+use tracetree::Side;
+use tracetree::trace::{Nanos, ReadOptions};
 
 /// The comparison of many ranks.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,4 +97,23 @@ pub struct Fleet {
     /// The wait of each rank in each candidate collective, for the page. Each entry contains the number of the
     /// collective, the index of the rank, and the wait.
     waits: Vec<(u64, usize, Nanos)>,
+}
+
+impl Fleet {
+    /// The fleet with the paths of its inputs as `reading` shows them.
+    #[must_use]
+    pub fn shown(mut self, reading: &ReadOptions) -> Fleet {
+        let show = |text: &mut String| *text = reading.shown(text);
+        show(&mut self.baseline);
+        show(&mut self.candidate);
+        for pair in &mut self.pairs {
+            Side::BOTH.into_iter().for_each(|side| show(&mut pair.files[side]));
+            show(&mut pair.message);
+        }
+        for rank in &mut self.ranks {
+            Side::BOTH.into_iter().for_each(|side| show(&mut rank.files[side]));
+        }
+        self.notes.iter_mut().for_each(show);
+        self
+    }
 }

@@ -194,8 +194,8 @@ impl Mapping {
             Err(status) => return Writing::Done(Mapped { status, was_there: false, work: None }),
         };
         let path = self.shard(pair);
-        let written =
-            shard.to_parquet(pair).map_err(|error| Error::io(&path, "write the shard", error));
+        let written = shard.to_parquet(&pair.shown(&self.options.read));
+        let written = written.map_err(|error| Error::io(&path, "write the shard", error));
         let creating = match written {
             Ok(bytes) if is_broken => {
                 Creating::Done(storage::replace(&path, &bytes).map(|()| Created::New))

@@ -93,6 +93,17 @@ pub struct PlannedFile {
     pub device: String,
 }
 
+impl PlannedPair {
+    /// The pair with the paths of its files as reports show them.
+    pub(super) fn shown(&self, reading: &ReadOptions) -> PlannedPair {
+        let mut shown = self.clone();
+        for file in [&mut shown.baseline, &mut shown.candidate] {
+            file.path = reading.shown(&file.path);
+        }
+        shown
+    }
+}
+
 impl PlannedFile {
     fn of(head: &Head) -> PlannedFile {
         PlannedFile {

@@ -90,7 +90,7 @@ pub(super) fn code_of(error: &Error) -> &'static str {
         ErrorKind::NotATrace => "NOT_A_TRACE",
         ErrorKind::LimitExceeded => "LIMIT_EXCEEDED",
         ErrorKind::Cancelled => "CANCELLED",
-        ErrorKind::Usage => "NOTHING_CHOSEN",
+        ErrorKind::Usage | ErrorKind::NoEvent | ErrorKind::NoTraces => "NOTHING_CHOSEN",
         _ => "UNREADABLE",
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Event {
     pub(crate) ph: Scalar,
     pub(crate) pid: Scalar,
     pub(crate) dur: Scalar,
-    pub(crate) args: Option<Args>,
+    pub(crate) args: Option<Box<Args>>,
 }
 
 /// The arguments that are kept; all other arguments (`Inputs`, the times of the analytic model) are skipped.

@@ -8,7 +8,8 @@
 //! ```
 //! Errors are compared without their sign: predicting 30% too little time is as wrong as predicting 30% too much. A
 //! condition on an undefined quantity is never true. For example, the error of a kernel type is undefined if the
-//! profile does not contain this type. A condition applies either to rows or to scenarios.
+//! profile does not contain this type. A condition applies either to rows or to scenarios. Conditions that cannot be
+//! checked at all are reported, so that a gate does not pass for lack of data.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,6 +21,7 @@ use super::quantity::Quantity;
 use super::scenario::ModelComparison;
 use tracetree_trace::condition::{self, Condition, Relation};
 use tracetree_trace::error::{Error, Result};
+use tracetree_trace::trace::Nanos;
 
 /// A condition under which the gate fails.
 ///
@@ -77,7 +79,36 @@ pub fn failures(conditions: &[FailOn], comparisons: &[&ModelComparison]) -> Resu
     Ok(failures)
 }
 
+/// Returns the reasons why the `conditions` cannot be checked, one for each scenario or condition. A scenario cannot be
+/// checked if the model or the profile has no time. A condition for one kernel type cannot be checked if its quantities
+/// are undefined in every comparison that contains the type.
+pub fn unchecked(conditions: &[FailOn], comparisons: &[&ModelComparison]) -> Vec<String> {
+    if conditions.is_empty() {
+        return Vec::new();
+    }
+    let without_time = comparisons.iter().filter_map(|comparison| {
+        let side = match comparison.total.model.min(comparison.total.profile) {
+            Nanos(1..) => return None,
+            Nanos(_) if comparison.total.profile > Nanos::ZERO => "model",
+            Nanos(_) => "profile",
+        };
+        Some(format!("{}: all durations in the {side} are 0", comparison.scenario.name))
+    });
+    let undefined = conditions.iter().filter(|condition| condition.is_undefined(comparisons));
+    let undefined = undefined
+        .map(|condition| format!("{condition}: undefined, because the profile has no such kernel"));
+    without_time.chain(undefined).collect()
+}
+
 impl FailOn {
+    /// Whether the condition names a kernel type whose quantities are undefined in all comparisons.
+    fn is_undefined(&self, comparisons: &[&ModelComparison]) -> bool {
+        let rows = comparisons.iter().flat_map(|comparison| &comparison.rows);
+        let mut rows = rows.filter(|row| self.is_about(row));
+        self.kernel_type.is_some()
+            && rows.all(|row| self.bounds.iter().any(|bound| bound.quantity.of_row(row).is_none()))
+    }
+
     fn failures_of(&self, comparison: &ModelComparison) -> Vec<Failure> {
         if !self.is_of_rows() {
             return self.failure(comparison, None).into_iter().collect();

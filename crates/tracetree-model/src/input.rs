@@ -4,39 +4,33 @@ use std::fs::File;
 use std::path::Path;
 use tracetree_trace::error::{Error, ErrorKind, Place, Result};
 use tracetree_trace::escape;
-use tracetree_trace::trace::unpack;
+use tracetree_trace::trace::{ReadOptions, unpack};
 
 /// Maximum size of a decompressed input, in bytes. The limit prevents a decompression bomb from exhausting memory;
 /// for comparison, the trace of a 64-layer model takes 3 MB.
-const MAX_BYTES: u64 = 2 << 30;
+const MAX_BYTES: u64 = 256 << 20;
 
 /// Reads and decompresses the file at `path`. `what` describes the file in error messages, for example `model's trace`.
 ///
 /// # Errors
-/// Fails if the file cannot be opened or read, if the gzip stream is damaged, or if the decompressed file exceeds two
-/// gigabytes.
+/// Fails if the file cannot be opened or read, if compressed data is damaged, or if the decompressed file exceeds 256
+/// MiB.
 pub(crate) fn read(path: &Path, what: &str) -> Result<Vec<u8>> {
     let file = File::open(path).map_err(|e| Error::io(path, &format!("open the {what}"), e))?;
-    let bytes = match unpack(file, MAX_BYTES) {
-        (_, Ok(bytes)) => bytes,
-        (true, Err(error)) => return Err(damaged(path, what, &error)),
-        (false, Err(error)) => return Err(Error::io(path, &format!("read the {what}"), error)),
-    };
-    within_limit(bytes, path, what)
-}
-
-fn damaged(path: &Path, what: &str, error: &std::io::Error) -> Error {
-    Error::new(ErrorKind::Malformed, path, format!("cannot unpack the {what}: {error}"))
-        .remedy("the gzip file is truncated or damaged; copy the file again")
-}
-
-fn within_limit(bytes: Vec<u8>, path: &Path, what: &str) -> Result<Vec<u8>> {
-    if bytes.len() as u64 <= MAX_BYTES {
-        return Ok(bytes);
-    }
-    let message = format!("the {what} unpacks to more than {MAX_BYTES} bytes");
-    Err(Error::new(ErrorKind::LimitExceeded, path, message)
-        .remedy("write a trace with fewer forward passes"))
+    let options = ReadOptions::default().max_unpacked(MAX_BYTES);
+    unpack(&path.display().to_string(), file, &options).map_err(|error| match error.kind() {
+        ErrorKind::LimitExceeded => {
+            let message = format!("the {what} unpacks to more than {MAX_BYTES} bytes");
+            Error::new(ErrorKind::LimitExceeded, path, message)
+                .remedy("write a trace with fewer forward passes")
+        }
+        ErrorKind::Malformed => {
+            let message = format!("cannot unpack the {what}: {}", error.message());
+            Error::new(ErrorKind::Malformed, path, message)
+                .remedy("the file is truncated or damaged; copy the file again")
+        }
+        _ => error,
+    })
 }
 
 /// Converts a line and column, as reported by JSON and YAML parsers, to a byte offset. Lines and columns are

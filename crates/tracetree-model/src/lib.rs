@@ -53,7 +53,7 @@ mod trace;
 
 pub use accuracy::{Accuracy, CONTRIBUTORS, Contributor, Coverage, RowId};
 pub use compare::{Amounts, Row};
-pub use fail_on::{FailOn, Failure, failures};
+pub use fail_on::{FailOn, Failure, failures, unchecked};
 pub use forward_passes::ForwardPasses;
 pub use kernel_type::KernelType;
 pub use mapping::{Lowering, OpMapping};

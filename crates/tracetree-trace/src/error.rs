@@ -48,6 +48,10 @@ pub enum ErrorKind {
     Cancelled,
     /// The request cannot be fulfilled (for example, because a uid is not in the trace or an output already exists).
     Usage,
+    /// The request names no event.
+    NoEvent,
+    /// A folder contains no trace.
+    NoTraces,
 }
 
 /// A position in an input file.
@@ -94,9 +98,14 @@ impl Error {
         Error(Box::new(Parts { kind, subject, place: None, message, remedy: None, source: None }))
     }
 
-    /// An error from reading or writing `path`; `doing` completes the phrase "cannot …" (`open the trace`).
+    /// An error from reading or writing `path`; `doing` completes the phrase "cannot …" (`open the trace`). If
+    /// `source` contains an error of this type, that error is returned.
     #[doc(hidden)]
     pub fn io(path: impl AsRef<Path>, doing: &str, source: std::io::Error) -> Self {
+        let source = match source.downcast::<Error>() {
+            Ok(own) => return own,
+            Err(source) => source,
+        };
         let mut error = Error::new(ErrorKind::Io, path, format!("cannot {doing}: {source}"));
         error.0.source = Some(source);
         error

@@ -115,6 +115,8 @@ struct Page<'a> {
     left_out: LeftOut,
     row_count: usize,
     node_count: usize,
+    /// Whether the traces contain paths of home folders.
+    has_home_paths: bool,
 }
 
 pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
@@ -163,6 +165,7 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
         left_out,
         row_count: analysis.rows().len(),
         node_count: analysis.diff().merged().len(),
+        has_home_paths: Side::BOTH.iter().any(|&side| analysis.tree(side).trace().has_home_paths()),
     };
     page.write_into(&mut JsonWriter(out))
 }

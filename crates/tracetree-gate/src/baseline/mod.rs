@@ -6,9 +6,10 @@
 //! neither the names of machines nor the names or metadata of the traces. Paths of Python files are stored without
 //! installation folders.
 
+mod seal;
 mod steady;
 
-use super::recording::{Places, Range, Recording, RunFacts, Setup, TimedPlace};
+use super::recording::{COUNTS, Places, Range, Recording, RunFacts, Setup, TimedPlace};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
@@ -24,18 +25,25 @@ use tracetree::error::{Error, ErrorKind, Result};
 use tracetree::escape::in_json;
 use tracetree::program::{Evidence, Footing, Program, StepOrigin, StepSpan, Word};
 use tracetree::storage::write_file;
-use tracetree::trace::{Nanos, unpack};
+use tracetree::trace::{Nanos, ReadOptions, unpack};
 use tracetree::tree::{CallId, CallTree, StoredTree};
 
 /// The version of the baseline schema. Baselines are written with this version, and files with other versions are
-/// rejected. Files with older schemas do not contain calls, which the alignment needs.
-pub const BASELINE_SCHEMA: u32 = 4;
+/// rejected. Files with older schemas have no hash, so changes of such a file cannot be found.
+pub const BASELINE_SCHEMA: u32 = 5;
 
 /// Value of the `format` field of every baseline file.
 const FORMAT: &str = "tracetree baseline";
 
 /// Maximum size of an unpacked baseline, in bytes.
 const MOST: u64 = 256 << 20;
+
+/// The times that every recording contains, depending on whether it has GPU events.
+const TIMES: [&[&str]; 2] =
+    [&["step_wall", "gpu_time", "idle", "exposed_communication"], &["step_wall", "host_time"]];
+
+/// Maximum time of a step in µs: 100 days.
+const LONGEST: f64 = 100.0 * 86_400.0 * 1e6;
 
 /// Within a step, the time of a Python frame that makes no calls is stored only if the frame lasts at least this long.
 const LONG: Nanos = Nanos(50_000);
@@ -125,7 +133,7 @@ impl Recording {
             calls: calls(&self.tree),
         };
         let text = serde_json::to_string(&stored).expect("plain values can be written as JSON");
-        packed(in_json(&text).as_bytes()).expect("writing to memory cannot fail")
+        packed(&seal::sealed(&in_json(&text))).expect("writing to memory cannot fail")
     }
 
     /// Writes a baseline file atomically.
@@ -155,14 +163,12 @@ impl Recording {
     /// Fails in the same cases as [`Recording::read_baseline`].
     pub fn from_baseline(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Recording> {
         let path = path.as_ref();
-        // Baselines with earlier schemas were plain JSON or compressed with gzip.
-        let bytes = &*unpack(bytes, MOST).1.map_err(|error| damaged(path, &error))?;
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Err(refused(path, "is empty"));
         }
-        if bytes.len() as u64 > MOST {
-            return Err(refused(path, "is larger than any baseline"));
-        }
+        let options = ReadOptions::default().max_unpacked(MOST);
+        let bytes = &*unpack("baseline", bytes, &options)
+            .map_err(|error| damaged(path, &error.message()))?;
         let head: Head = serde_json::from_slice(bytes).map_err(|error| damaged(path, &error))?;
         if head.format.as_deref() != Some(FORMAT) {
             let message = "is not a tracetree baseline";
@@ -174,8 +180,8 @@ impl Recording {
             Some(BASELINE_SCHEMA) => {}
             Some(older @ 1..BASELINE_SCHEMA) => {
                 let message = format!(
-                    "uses baseline schema {older}, which does not contain the calls of a step; this version \
-                     reads schema {BASELINE_SCHEMA}"
+                    "uses baseline schema {older}, which has no hash of the content; this version reads \
+                     schema {BASELINE_SCHEMA}"
                 );
                 return Err(refused(path, &message));
             }
@@ -187,6 +193,12 @@ impl Recording {
                     .remedy("use a newer tracetree, or record the baseline again"));
             }
             Some(_) | None => return Err(refused(path, "has no valid baseline schema")),
+        }
+        if !seal::is_intact(bytes) {
+            return Err(refused(
+                path,
+                "was changed or damaged: its content does not match its hash",
+            ));
         }
         let stored: Stored =
             serde_json::from_slice(bytes).map_err(|error| damaged(path, &error))?;
@@ -279,12 +291,13 @@ fn recording(stored: Stored, path: &Path) -> std::result::Result<Recording, Stri
     if stored.runs.is_empty() {
         return Err("contains no runs".to_owned());
     }
+    let runs = stored.runs.len();
+    check_measures(&stored)?;
     let source = path.display().to_string();
     let tree = stored.calls.restored(&source).map_err(|what| format!("is damaged: {what}"))?;
     if tree.is_empty() {
         return Err("contains no step".to_owned());
     }
-    let runs = stored.runs.len();
     let mut places: Vec<TimedPlace> = Vec::with_capacity(stored.places.len());
     for StoredPlace(above, word, name, phase, category, nanos) in stored.places {
         let word = Word::ALL.get(usize::from(word)).copied();
@@ -301,9 +314,6 @@ fn recording(stored: Stored, path: &Path) -> std::result::Result<Recording, Stri
             category,
             micros,
         });
-    }
-    if stored.times_us.values().any(|times| times.len() != runs) {
-        return Err("is damaged: the number of times differs from the number of runs".to_owned());
     }
     let tree = Arc::new(tree);
     let setup = Setup::of(&tree, &Footing::of(&Program::of(tree.clone())));
@@ -324,4 +334,87 @@ fn recording(stored: Stored, path: &Path) -> std::result::Result<Recording, Stri
         places: Places { list: places },
         tree,
     })
+}
+
+/// Checks that the file contains every measure, and that no figure is impossible.
+fn check_measures(stored: &Stored) -> std::result::Result<(), String> {
+    let runs = stored.runs.len();
+    if let Some(at) = stored.runs.iter().position(|run| run.steps == 0) {
+        return Err(format!("is damaged: run {} has no steps", at + 1));
+    }
+    let lacks = |names: &&[&str]| names.iter().any(|name| !stored.times_us.contains_key(*name));
+    if TIMES.iter().all(|names| lacks(names)) {
+        return Err(format!("is damaged: times_us lacks one of {}", TIMES[0].join(", ")));
+    }
+    let is_possible = |time: &f64| (0.0..=LONGEST).contains(time);
+    for (name, times) in &stored.times_us {
+        if times.len() != runs {
+            return Err(format!("is damaged: {name} does not have one time for each run"));
+        }
+        if let Some(time) = times.iter().find(|time| !is_possible(time)) {
+            return Err(format!("is damaged: {name} is {time:e} µs"));
+        }
+    }
+    if let Some(count) = COUNTS.iter().find(|count| !stored.counts.contains_key(**count)) {
+        return Err(format!("is damaged: counts lacks {count}"));
+    }
+    let ranges = [&stored.counts, &stored.memory, &stored.ops].into_iter().flatten();
+    let mut ranges = ranges.map(|(name, &count)| (name, Range::from(count)));
+    match ranges.find(|(_, range)| range.least > range.usual || range.usual > range.most) {
+        Some((name, _)) => Err(format!("is damaged: the range of {name} is impossible")),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recording::Recorder;
+
+    /// A recording as the JSON value of its baseline file.
+    fn stored() -> serde_json::Value {
+        let trace =
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/traces/cnn.pt.trace.json.gz");
+        let recorder = Recorder::default();
+        let recording = recorder.read(&[trace.into()], &[ReadOptions::default()]).expect("a run");
+        let bytes = recording.to_baseline();
+        let text = unpack("a", &*bytes, &ReadOptions::default()).expect("gzip");
+        assert!(Recording::from_baseline("a.ttb", &text).is_ok());
+        serde_json::from_slice(&text).expect("JSON")
+    }
+
+    /// The error for a file with this content and a hash that matches it.
+    fn refusal(mut stored: serde_json::Value) -> String {
+        stored.as_object_mut().expect("an object").remove("hash");
+        let sealed = seal::sealed(&stored.to_string());
+        Recording::from_baseline("a.ttb", &sealed).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn impossible_figures_are_refused_with_the_file_and_the_remedy() {
+        let stored = stored();
+        let changed = |change: fn(&mut serde_json::Value)| {
+            let mut changed = stored.clone();
+            change(&mut changed);
+            let error = refusal(changed);
+            assert!(error.starts_with("a.ttb: ") && error.contains("baseline record"), "{error}");
+            error
+        };
+        let error = changed(|file| file["times_us"] = serde_json::json!({}));
+        assert!(error.contains("times_us lacks"), "{error}");
+        let error = changed(|file| drop(file.as_object_mut().expect("a map").remove("times_us")));
+        assert!(error.contains("times_us"), "{error}");
+        let error = changed(|file| file["runs"][0]["steps"] = 0.into());
+        assert!(error.contains("run 1 has no steps"), "{error}");
+        for time in [1e308, -1.0] {
+            let mut changed = stored.clone();
+            changed["times_us"]["step_wall"][0] = time.into();
+            assert!(refusal(changed).contains("step_wall is"), "{time}");
+        }
+        let error = changed(|file| file["counts"]["kernels"] = serde_json::json!([3, 2, 1]));
+        assert!(error.contains("the range of kernels is impossible"), "{error}");
+        let error =
+            changed(|file| drop(file["counts"].as_object_mut().expect("a map").remove("waits")));
+        assert!(error.contains("counts lacks waits"), "{error}");
+    }
 }

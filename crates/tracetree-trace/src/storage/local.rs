@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
+use tempfile::SpooledTempFile;
 
 pub(super) fn list(folder: &Path) -> Result<Vec<Stored>> {
     let failed = |error| Error::io(folder, "list the folder", error);
@@ -33,8 +34,18 @@ pub(super) fn stat(path: &Path) -> Result<Stored> {
 }
 
 pub(super) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
-    let file = File::open(path).map_err(|error| Error::io(path, "open the trace", error))?;
-    Ok(Box::new(file))
+    Ok(Box::new(open_file(path)?))
+}
+
+pub(super) fn open_file(path: &Path) -> Result<File> {
+    File::open(path).map_err(|error| Error::io(path, "open the trace", error))
+}
+
+/// Size in bytes up to which a temporary file stays in memory.
+const IN_MEMORY: usize = 16 << 20;
+
+pub(super) fn scratch() -> SpooledTempFile {
+    SpooledTempFile::new(IN_MEMORY)
 }
 
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {

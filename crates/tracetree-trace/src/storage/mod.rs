@@ -12,7 +12,7 @@ mod remote;
 
 use crate::error::{Error, ErrorKind, Result};
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use std::io::Read;
+use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -135,6 +135,19 @@ pub fn stat(path: &Path) -> Result<Stored> {
 /// Fails if the file or object cannot be opened.
 pub fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     if is_remote(path) { remote::open(path) } else { local::open(path) }
+}
+
+/// Opens a local file for reading at any position.
+///
+/// # Errors
+/// Fails if the file cannot be opened.
+pub fn open_file(path: &Path) -> Result<std::fs::File> {
+    local::open_file(path)
+}
+
+/// A temporary file without a name. The first bytes stay in memory; only a larger file is on disk.
+pub fn scratch() -> impl Read + Write + Seek {
+    local::scratch()
 }
 
 /// Starts opening a given version of a file or object. The first bytes of a remote object are

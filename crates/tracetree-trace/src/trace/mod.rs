@@ -1,5 +1,6 @@
 //! Reads a trace file into a [`Trace`], which stores the events that comparisons use as columns.
 
+mod anonymous;
 mod by_name;
 mod capture_files;
 mod captured;
@@ -21,9 +22,9 @@ mod spans;
 mod sparse;
 mod texts;
 mod time;
-mod unpack;
 mod zstd;
 
+pub use anonymous::Anonymizer;
 #[doc(hidden)]
 pub use by_name::ByName;
 pub use capture_files::{CAPTURE_FOLDER, CaptureFile};
@@ -48,9 +49,9 @@ pub use losses::Losses;
 pub use memory::{MemoryDevice, MemoryEvent};
 pub use notes::{Note, Notes};
 pub use pattern::Pattern;
-#[doc(hidden)]
-pub use reader::nanos;
 pub use reader::{ReadOptions, ReadProgress};
+#[doc(hidden)]
+pub use reader::{Unpacked, nanos, unpack};
 pub use spans::busy_time;
 #[doc(hidden)]
 pub use spans::newly_busy;
@@ -58,5 +59,3 @@ pub(crate) use spans::union;
 pub use sparse::Sparse;
 pub use texts::{TextId, Texts};
 pub use time::Nanos;
-#[doc(hidden)]
-pub use unpack::unpack;

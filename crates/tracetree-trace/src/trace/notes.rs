@@ -39,6 +39,11 @@ impl Notes {
         }
     }
 
+    /// Changes the message of every note.
+    pub(super) fn for_each_message(&mut self, change: impl Fn(&mut String)) {
+        self.0.iter_mut().for_each(|note| change(&mut note.message));
+    }
+
     /// The note that has this code.
     pub fn get(&self, code: &str) -> Option<&Note> {
         self.0.iter().find(|note| note.code == code)

@@ -44,10 +44,12 @@ mod sound;
 mod source;
 mod strings;
 mod threads;
+mod unpacked;
 mod words;
 
 pub use numbers::nanos;
 pub use options::{ReadOptions, ReadProgress};
+pub use unpacked::{Unpacked, unpack};
 
 use super::columns::Trace;
 use super::header::Header;
@@ -93,7 +95,7 @@ impl Trace {
         let path = path.as_ref();
         let name = path.display().to_string();
         let mut source = open(&name, path, options)?;
-        recorders::of(&mut source)?.read(source, options)
+        Ok(named(recorders::of(&mut source)?.read(source, options)?, options))
     }
 
     /// Reads a trace from any byte source; error messages refer to the source as `name`. Compressed
@@ -108,7 +110,7 @@ impl Trace {
         options: &ReadOptions,
     ) -> Result<Trace> {
         let mut source = Source::new(name, source, options)?;
-        recorders::of(&mut source)?.read(source, options)
+        Ok(named(recorders::of(&mut source)?.read(source, options)?, options))
     }
 
     /// Reads only the metadata that precedes the events in the file at `path`. In most traces, this
@@ -136,12 +138,23 @@ impl Trace {
     }
 }
 
+/// The trace with the names that the options ask for.
+fn named(mut trace: Trace, options: &ReadOptions) -> Trace {
+    if let Some(anonymizer) = &options.anonymizer {
+        anonymizer.apply(&mut trace);
+    }
+    trace
+}
+
 /// Opens a file, or standard input.
 fn open<'a>(name: &'a str, path: &Path, options: &'a ReadOptions) -> Result<Source<'a>> {
     if path == Path::new(STDIN) {
         return Ok(Source::new(name, std::io::stdin(), options)?.piped());
     }
     let source = Source::new(name, storage::open(path)?, options)?;
-    let is_piped = !storage::is_remote(path) && !path.is_file();
-    Ok(if is_piped { source.piped() } else { source })
+    Ok(match (storage::is_remote(path), path.is_file()) {
+        (true, _) => source,
+        (false, true) => source.of_file(path),
+        (false, false) => source.piped(),
+    })
 }

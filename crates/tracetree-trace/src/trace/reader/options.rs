@@ -1,6 +1,7 @@
 //! Defines the options for reading a trace: strictness, limits, progress and cancellation.
 
 use crate::cancel::Cancel;
+use crate::trace::anonymous::Anonymizer;
 use std::fmt;
 use std::sync::Arc;
 
@@ -21,6 +22,8 @@ pub struct ReadOptions {
     pub max_unpacked: Option<u64>,
     /// Drops the points of flow arrows, except those that show which call launched a GPU event.
     pub without_flows: bool,
+    /// Replaces the names of folders, users and hosts in the strings of the trace.
+    pub anonymizer: Option<Arc<Anonymizer>>,
     /// A callback that receives the number of bytes of the file read so far.
     pub progress: Option<ReadProgress>,
     /// Stops reading when cancellation is requested.
@@ -91,6 +94,35 @@ impl ReadOptions {
     pub fn without_flows(mut self) -> Self {
         self.without_flows = true;
         self
+    }
+
+    /// Replaces the names of folders above the project, of users and of hosts with pseudonyms.
+    #[must_use]
+    pub fn anonymize(mut self, anonymizer: Anonymizer) -> Self {
+        self.anonymizer = Some(Arc::new(anonymizer));
+        self
+    }
+
+    /// If names are replaced, also replaces the users and hosts that occur in `texts`, such as the paths of all inputs.
+    #[must_use]
+    #[doc(hidden)]
+    pub fn knowing(mut self, texts: impl IntoIterator<Item = String>) -> Self {
+        self.anonymizer = self.anonymizer.map(|names| {
+            let all =
+                texts.into_iter().fold((*names).clone(), |all, text| all.with_names_in(&text));
+            Arc::new(all)
+        });
+        self
+    }
+
+    /// The name of an input as reports show it.
+    #[doc(hidden)]
+    pub fn shown(&self, name: &str) -> String {
+        let anonymizer = self.anonymizer.as_deref();
+        anonymizer.map_or_else(
+            || name.to_owned(),
+            |names| names.clone().with_names_in(name).text(name).into_owned(),
+        )
     }
 
     /// Reports to `progress` how many bytes of the file have been read.

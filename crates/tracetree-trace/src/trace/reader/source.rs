@@ -7,11 +7,16 @@ use super::options::ReadOptions;
 use super::packed::Packed;
 use crate::cancel::Cancel;
 use crate::error::{Error, ErrorKind, Place, Result};
+use crate::storage;
 use crate::trace::zstd::{self, Zstd};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 
 /// Maximum number of decompressed bytes that are examined to recognize the file format.
 const HEAD: usize = 512;
+
+/// Number of bytes that are unpacked at a time, if a file is unpacked as a whole.
+const STEP: usize = 1 << 20;
 
 /// The source of the decompressed bytes of a trace.
 pub(super) struct Source<'a> {
@@ -24,7 +29,14 @@ pub(super) struct Source<'a> {
     comes_at_once: bool,
     /// Decompressed bytes that were examined but not read yet.
     head: Vec<u8>,
+    /// The local file that the source reads, if there is one.
+    file: Option<PathBuf>,
 }
+
+/// Bytes that can be read at any position.
+pub(super) trait Positions: Read + Seek {}
+
+impl<T: Read + Seek> Positions for T {}
 
 enum Packing<'a> {
     Plain(Packed<'a>),
@@ -54,7 +66,23 @@ impl<'a> Source<'a> {
         let (max_unpacked, cancel) = (options.max_unpacked, &options.cancel);
         let comes_at_once = true;
         let (unpacked, damage, head) = (0, None, Vec::new());
-        Ok(Source { name, max_unpacked, cancel, packing, unpacked, damage, comes_at_once, head })
+        let file = None;
+        Ok(Source {
+            name,
+            max_unpacked,
+            cancel,
+            packing,
+            unpacked,
+            damage,
+            comes_at_once,
+            head,
+            file,
+        })
+    }
+
+    /// Names the local file that the source reads, for formats that read a file at any position.
+    pub(super) fn of_file(self, path: &Path) -> Self {
+        Source { file: Some(path.to_path_buf()), ..self }
     }
 
     /// Marks the source as a pipe, whose bytes arrive only when the other end writes. A pipe must
@@ -145,13 +173,60 @@ impl<'a> Source<'a> {
     fn check_bound(&self) -> Result<()> {
         let packed = self.packed().total();
         let bound = self.max_unpacked.unwrap_or_else(|| ReadOptions::default_max_unpacked(packed));
-        if self.unpacked <= bound {
-            return Ok(());
-        }
+        if self.unpacked <= bound { Ok(()) } else { Err(self.exceeded(bound)) }
+    }
+
+    fn exceeded(&self, bound: u64) -> Error {
         let message = format!("unpacks to more than {bound} bytes");
-        Err(Error::new(ErrorKind::LimitExceeded, self.name, message)
+        Error::new(ErrorKind::LimitExceeded, self.name, message)
             .at(Place { offset: bound, event: None })
-            .remedy("raise the limit with --max-unpacked"))
+            .remedy("raise the limit with --max-unpacked")
+    }
+
+    /// The whole unpacked file, for reading at any position, and its size in bytes. A local file is
+    /// read where it is. Compressed data and data from a pipe are copied to a temporary file, which
+    /// has no name and disappears when it is closed.
+    ///
+    /// # Errors
+    /// Fails if reading fails, if the file exceeds the size limit, if compressed data is truncated
+    /// or damaged, or if there is no space for the temporary file.
+    pub(super) fn positions(&mut self) -> Result<(Box<dyn Positions>, u64)> {
+        let (name, bound) = (self.name, self.max_unpacked);
+        let failed = |error| Error::io(name, "read the trace", error);
+        if let Some(path) = self.file.as_ref().filter(|_| !self.is_packed()) {
+            let mut file = storage::open_file(path)?;
+            let size = file.seek(SeekFrom::End(0)).map_err(failed)?;
+            if let Some(bound) = bound.filter(|&bound| bound < size) {
+                return Err(self.exceeded(bound));
+            }
+            file.rewind().map_err(failed)?;
+            return Ok((Box::new(file), size));
+        }
+        let (mut copy, mut size) = (storage::scratch(), 0);
+        let mut step = vec![0; STEP];
+        loop {
+            let count = self.read(&mut step)?;
+            if count == 0 {
+                break;
+            }
+            copy.write_all(&step[..count]).map_err(|error| {
+                Error::io(name, "unpack the trace to a temporary file", error)
+                    .remedy("free some space, or set TMPDIR to a folder with more space")
+            })?;
+            size += count as u64;
+        }
+        self.refuse_damage()?;
+        copy.rewind().map_err(failed)?;
+        Ok((Box::new(copy), size))
+    }
+
+    /// Fails if compressed data is truncated or damaged, for formats that are read as a whole.
+    pub(super) fn refuse_damage(&self) -> Result<()> {
+        match self.damage() {
+            Some(damage) => Err(Error::new(ErrorKind::Malformed, self.name, damage)
+                .remedy("copy the file again: this format cannot be read in part")),
+            None => Ok(()),
+        }
     }
 
     fn packed(&self) -> &Packed<'a> {

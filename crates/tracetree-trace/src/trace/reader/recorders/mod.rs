@@ -13,7 +13,7 @@ mod xla;
 
 use super::options::ReadOptions;
 use super::source::Source;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::trace::columns::Trace;
 use crate::trace::header::Header;
 
@@ -75,7 +75,7 @@ fn begins(text: &[u8], start: &[u8]) -> Option<bool> {
 /// # Errors
 /// Fails if reading fails, if the bytes exceed the limit, or if compressed data is truncated or
 /// damaged.
-fn whole(source: &mut Source<'_>) -> Result<Vec<u8>> {
+pub(super) fn whole(source: &mut Source<'_>) -> Result<Vec<u8>> {
     const STEP: usize = 1 << 20;
     let mut bytes = Vec::new();
     let mut step = vec![0; STEP];
@@ -86,9 +86,6 @@ fn whole(source: &mut Source<'_>) -> Result<Vec<u8>> {
             break;
         }
     }
-    match source.damage() {
-        Some(damage) => Err(Error::new(ErrorKind::Malformed, source.name(), damage)
-            .remedy("copy the file again: this format cannot be read in part")),
-        None => Ok(bytes),
-    }
+    source.refuse_damage()?;
+    Ok(bytes)
 }

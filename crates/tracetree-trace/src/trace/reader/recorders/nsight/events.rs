@@ -1,5 +1,6 @@
 //! Converts the tables of an Nsight Systems export to the events of a trace.
 
+use super::super::super::source::Positions;
 use super::super::rows::{self, Event, Rows};
 use super::TABLES;
 use super::copies;
@@ -24,12 +25,12 @@ const THREAD_BITS: u32 = 24;
 /// own calls from 1.
 const CORRELATION_BITS: u32 = 32;
 
-/// Reads the rows of all tables.
+/// Reads the rows of all tables of a file, which is given with its size in bytes.
 ///
 /// # Errors
 /// Fails if the database is damaged, or is not an Nsight Systems export.
-pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Rows> {
-    let mut database = Database::open(name, bytes)?;
+pub(super) fn read(name: &str, file: (Box<dyn Positions>, u64)) -> Result<Rows> {
+    let mut database = Database::open(name, file)?;
     let tables = database.tables()?;
     if !TABLES.iter().any(|wanted| tables.iter().any(|table| table.name == *wanted)) {
         if tables.iter().any(|table| table.name.starts_with("rocpd_")) {

@@ -18,7 +18,7 @@ mod sqlite;
 
 use super::super::options::ReadOptions;
 use super::super::source::Source;
-use super::{TraceSource, whole};
+use super::TraceSource;
 use crate::error::Result;
 use crate::trace::columns::Trace;
 
@@ -45,8 +45,8 @@ impl TraceSource for NsightSystems {
     }
 
     fn read(&self, mut source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
-        let bytes = whole(&mut source)?;
-        let rows = events::read(source.name(), &bytes)?;
-        rows.finish(source, options, bytes.len() as u64)
+        let (file, size) = source.positions()?;
+        let rows = events::read(source.name(), (file, size))?;
+        rows.finish(source, options, size)
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the tables of an in-memory SQLite database page by page, without an SQL engine.
+//! Reads the tables of an SQLite database page by page from the file, without an SQL engine.
 //!
 //! ```text
 //! file = pages; table = B-tree of pages; leaf = cells; cell = row id + record; record = types, values
@@ -10,9 +10,11 @@
 //! damaged or hostile file can neither cause an endless loop nor produce more data than its own
 //! size.
 
+use super::super::super::source::Positions;
 use super::schema::{self, Table};
 use crate::error::{Error, ErrorKind, Place, Result};
 use std::borrow::Cow;
+use std::io::{BufReader, Read};
 
 /// The first bytes of every SQLite database.
 pub(super) const MAGIC: &[u8] = b"SQLite format 3\0";
@@ -21,14 +23,33 @@ pub(super) const MAGIC: &[u8] = b"SQLite format 3\0";
 /// two children, and there are at most 2^32 pages.
 const DEEPEST: usize = 32;
 
-/// An in-memory database.
+/// Number of bytes that are read from the file at a time. Most pages follow each other.
+const WINDOW: usize = 1 << 16;
+
+/// Maximum size of a record in bytes. The longest strings in exports are kernel names.
+const LONGEST: usize = 64 << 20;
+
+/// A database whose pages are read from a file.
 pub(super) struct Database<'a> {
     name: &'a str,
-    bytes: &'a [u8],
+    input: BufReader<Box<dyn Positions>>,
+    /// Position of `input` in the file.
+    at: u64,
+    size: u64,
     page_size: usize,
     /// Number of bytes in a page, excluding the reserved space at the end of the page.
     usable: usize,
     is_used: Vec<bool>,
+}
+
+/// A page that was read.
+struct Page {
+    /// Offset of the page in the file.
+    start: u64,
+    /// Offset in the page at which the page's own header starts.
+    head: usize,
+    /// The usable bytes.
+    bytes: Vec<u8>,
 }
 
 /// A value in a row.
@@ -51,19 +72,25 @@ pub(super) struct Row<'r> {
 }
 
 impl<'a> Database<'a> {
-    /// Checks the header of the file.
+    /// Checks the header of a file with `size` bytes.
     ///
     /// # Errors
-    /// Fails if the file is shorter than the header says, or uses an unsupported feature.
-    pub(super) fn open(name: &'a str, bytes: &'a [u8]) -> Result<Self> {
+    /// Fails if the size of the file differs from the header, if the file uses an unsupported
+    /// feature, or if reading fails.
+    pub(super) fn open(
+        name: &'a str,
+        (input, size): (Box<dyn Positions>, u64),
+    ) -> Result<Database<'a>> {
         let refuse = |offset, message: String, remedy: &str| {
             let place = Place { offset, event: None };
             Err(Error::new(ErrorKind::Malformed, name, message).at(place).remedy(remedy))
         };
-        if bytes.len() < 100 {
-            let offset = bytes.len() as u64;
-            return refuse(offset, "the file ends inside the database header".to_owned(), AGAIN);
+        let mut input = BufReader::with_capacity(WINDOW, input);
+        if size < 100 {
+            return refuse(size, "the file ends inside the database header".to_owned(), AGAIN);
         }
+        let mut bytes = [0; 100];
+        input.read_exact(&mut bytes).map_err(|error| Error::io(name, "read the trace", error))?;
         let page_size = match big_endian(&bytes[16..18]) {
             1 => 65536,
             size @ 512..=32768 if size.is_power_of_two() => size as usize,
@@ -86,15 +113,22 @@ impl<'a> Database<'a> {
         }
         // The number of pages in the header is valid only if the program that last wrote the file
         // also updated this number.
-        let pages = big_endian(&bytes[28..32]) as u64;
+        let pages = u64::from(big_endian(&bytes[28..32]));
         let is_valid = bytes[24..28] == bytes[92..96];
-        let there = (bytes.len() / page_size) as u64;
+        let there = size / page_size as u64;
         if is_valid && there < pages {
             let message = format!("the file is cut off: {there} of {pages} pages are present");
-            return refuse(bytes.len() as u64, message, AGAIN);
+            return refuse(size, message, AGAIN);
         }
-        let is_used = vec![false; there as usize];
-        Ok(Database { name, bytes, page_size, usable, is_used })
+        if is_valid && pages > 0 && there > pages {
+            let message = format!("the file has {there} pages, but its header says {pages}");
+            return refuse(pages * page_size as u64, message, AGAIN);
+        }
+        if there > u64::from(u32::MAX) {
+            return refuse(size, format!("{there} pages are too many"), AGAIN);
+        }
+        let (at, is_used) = (100, vec![false; there as usize]);
+        Ok(Database { name, input, at, size, page_size, usable, is_used })
     }
 
     /// The tables, in schema order.
@@ -141,30 +175,29 @@ impl<'a> Database<'a> {
         let at: Vec<Option<usize>> = at.collect();
         let mut open = vec![(table.root, 0)];
         while let Some((page, depth)) = open.pop() {
-            let start = self.take(page, &table.name)?;
-            // The first page begins with the file header.
-            let head = if page == 1 { start + 100 } else { start };
-            match self.bytes[head] {
+            let page = self.take(page, &table.name)?;
+            match page.bytes[page.head] {
                 5 if depth < DEEPEST => {
                     let mut children = Vec::new();
-                    for cell in self.cells(start, head, 12, &table.name)? {
-                        children.push(self.u32_at(cell, start, &table.name)?);
+                    for cell in self.cells(&page, 12, &table.name)? {
+                        children.push(self.u32_at(&page, cell, &table.name)?);
                     }
-                    children.push(self.u32_at(head + 8, start, &table.name)?);
+                    children.push(self.u32_at(&page, page.head + 8, &table.name)?);
                     open.extend(children.into_iter().rev().map(|child| (child, depth + 1)));
                 }
                 13 => {
                     let mut total = 0;
-                    for cell in self.cells(start, head, 8, &table.name)? {
-                        let (id, record, local) = self.leaf_cell(cell, start, &table.name)?;
+                    for cell in self.cells(&page, 8, &table.name)? {
+                        let (id, record, local) = self.leaf_cell(&page, cell, &table.name)?;
+                        let offset = page.start + cell as u64;
                         total += local;
                         if total > self.page_size {
-                            return Err(self.damaged(cell, &table.name, "rows overlap"));
+                            return Err(self.damaged(offset, &table.name, "rows overlap"));
                         }
                         let mut values = Vec::with_capacity(at.len());
                         let is_whole = decode(&record, &at, &mut values);
                         if !is_whole {
-                            return Err(self.damaged(cell, &table.name, "a row is truncated"));
+                            return Err(self.damaged(offset, &table.name, "a row is truncated"));
                         }
                         for (value, &column) in values.iter_mut().zip(&at) {
                             // SQLite stores null in the row id column of a record, so the row id
@@ -173,102 +206,113 @@ impl<'a> Database<'a> {
                                 *value = Value::Integer(id);
                             }
                         }
-                        let offset = cell as u64;
                         each(&Row { table: &table.name, id, offset, values: &values })?;
                     }
                 }
                 kind => {
                     let what = format!("a page has type {kind} instead of 5 or 13");
-                    return Err(self.damaged(head, &table.name, &what));
+                    let offset = page.start + page.head as u64;
+                    return Err(self.damaged(offset, &table.name, &what));
                 }
             }
         }
         Ok(())
     }
 
-    /// Marks a page as used; returns the offset at which the page starts.
-    fn take(&mut self, page: u32, table: &str) -> Result<usize> {
+    /// Reads a page that was not used so far, and marks it as used.
+    fn take(&mut self, page: u32, table: &str) -> Result<Page> {
         let index = (page as usize).wrapping_sub(1);
+        let start = (index as u64).wrapping_mul(self.page_size as u64);
         match self.is_used.get_mut(index) {
-            Some(is_used) if !*is_used => {
-                *is_used = true;
-                Ok(index * self.page_size)
-            }
+            Some(is_used) if !*is_used => *is_used = true,
             Some(_) => {
-                let what = format!("page {page} is used twice");
-                Err(self.damaged(index * self.page_size, table, &what))
+                return Err(self.damaged(start, table, &format!("page {page} is used twice")));
             }
             None => {
                 let pages = self.is_used.len();
                 let what = format!(
                     "the table continues on page {page}, but the number of pages is {pages}"
                 );
-                Err(self.damaged(self.bytes.len(), table, &what))
+                return Err(self.damaged(self.size, table, &what));
             }
         }
+        let mut bytes = vec![0; self.usable];
+        let read = self.input.seek_relative(start.wrapping_sub(self.at).cast_signed());
+        read.and_then(|()| self.input.read_exact(&mut bytes))
+            .map_err(|error| Error::io(self.name, "read the trace", error))?;
+        self.at = start + self.usable as u64;
+        // The first page begins with the file header.
+        Ok(Page { start, head: if page == 1 { 100 } else { 0 }, bytes })
     }
 
-    /// Offsets of the cells in a page.
-    fn cells(&self, start: usize, head: usize, size: usize, table: &str) -> Result<Vec<usize>> {
-        let count = big_endian(&self.bytes[head + 3..head + 5]) as usize;
-        let (first, end) = (head + size, start + self.usable);
-        if first + 2 * count > end {
-            return Err(self.damaged(head + 3, table, "a page has too many rows"));
-        }
-        let offsets = self.bytes[first..first + 2 * count].chunks_exact(2);
-        let cells: Vec<usize> = offsets.map(|at| start + big_endian(at) as usize).collect();
-        match cells.iter().find(|&&cell| cell < first + 2 * count || cell >= end) {
-            Some(&cell) => Err(self.damaged(cell, table, "a row is outside of its page")),
+    /// Offsets in the page of its cells.
+    fn cells(&self, page: &Page, size: usize, table: &str) -> Result<Vec<usize>> {
+        let head = page.head;
+        let count = big_endian(&page.bytes[head + 3..head + 5]) as usize;
+        let first = head + size;
+        let Some(offsets) = page.bytes.get(first..first + 2 * count) else {
+            return Err(self.damaged(page.start + 3, table, "a page has too many rows"));
+        };
+        let cells = offsets.chunks_exact(2).map(|at| big_endian(at) as usize);
+        let cells: Vec<usize> = cells.collect();
+        match cells.iter().find(|&&cell| cell < first + 2 * count || cell >= self.usable) {
+            Some(&cell) => {
+                let offset = page.start + cell as u64;
+                Err(self.damaged(offset, table, "a row is outside of its page"))
+            }
             None => Ok(cells),
         }
     }
 
-    fn u32_at(&self, at: usize, start: usize, table: &str) -> Result<u32> {
-        match self.bytes[..start + self.usable].get(at..at + 4) {
+    fn u32_at(&self, page: &Page, at: usize, table: &str) -> Result<u32> {
+        match page.bytes.get(at..at + 4) {
             Some(bytes) => Ok(big_endian(bytes)),
-            None => Err(self.damaged(at, table, "a page is truncated")),
+            None => Err(self.damaged(page.start + at as u64, table, "a page is truncated")),
         }
     }
 
     /// The row id and the record of a cell, and the number of record bytes that are in this page
     /// instead of overflow pages.
-    fn leaf_cell(
+    fn leaf_cell<'p>(
         &mut self,
+        page: &'p Page,
         at: usize,
-        start: usize,
         table: &str,
-    ) -> Result<(i64, Cow<'a, [u8]>, usize)> {
-        let bytes = self.bytes;
-        let page = &bytes[..start + self.usable];
-        let cut = |database: &Self| database.damaged(at, table, "a row is truncated");
-        let (size, used) = varint(&page[at..]).ok_or_else(|| cut(self))?;
-        let (id, more) = varint(&page[at + used..]).ok_or_else(|| cut(self))?;
+    ) -> Result<(i64, Cow<'p, [u8]>, usize)> {
+        let offset = page.start + at as u64;
+        let cut = |database: &Self| database.damaged(offset, table, "a row is truncated");
+        let (size, used) = varint(&page.bytes[at..]).ok_or_else(|| cut(self))?;
+        let (id, more) = varint(&page.bytes[at + used..]).ok_or_else(|| cut(self))?;
         let from = at + used + more;
-        let size = usize::try_from(size).ok().filter(|&size| size <= bytes.len());
-        let size = size.ok_or_else(|| self.damaged(at, table, "a row is longer than the file"))?;
+        let size = u64::try_from(size).ok().filter(|&size| size <= self.size);
+        let size =
+            size.ok_or_else(|| self.damaged(offset, table, "a row is longer than the file"))?;
+        let size = usize::try_from(size).ok().filter(|&size| size <= LONGEST);
+        let size =
+            size.ok_or_else(|| self.damaged(offset, table, "a row is longer than 64 MiB"))?;
         let most = self.usable - 35;
         if size <= most {
-            let record = page.get(from..from + size).ok_or_else(|| cut(self))?;
+            let record = page.bytes.get(from..from + size).ok_or_else(|| cut(self))?;
             return Ok((id, Cow::Borrowed(record), size));
         }
         let least = (self.usable - 12) * 32 / 255 - 23;
         let local = least + (size - least) % (self.usable - 4);
         let local = if local <= most { local } else { least };
-        let mut record = page.get(from..from + local).ok_or_else(|| cut(self))?.to_vec();
-        let mut next = self.u32_at(from + local, start, table)?;
+        let mut record = page.bytes.get(from..from + local).ok_or_else(|| cut(self))?.to_vec();
+        let mut next = self.u32_at(page, from + local, table)?;
         while record.len() < size {
-            let start = self.take(next, table)?;
-            next = big_endian(&bytes[start..start + 4]);
+            let page = self.take(next, table)?;
+            next = big_endian(&page.bytes[..4]);
             let count = (size - record.len()).min(self.usable - 4);
-            record.extend_from_slice(&bytes[start + 4..start + 4 + count]);
+            record.extend_from_slice(&page.bytes[4..4 + count]);
         }
         Ok((id, Cow::Owned(record), local))
     }
 
-    fn damaged(&self, offset: usize, table: &str, what: &str) -> Error {
+    fn damaged(&self, offset: u64, table: &str, what: &str) -> Error {
         let message = format!("the table {table} is damaged: {what}");
         Error::new(ErrorKind::Malformed, self.name, message)
-            .at(Place { offset: offset as u64, event: None })
+            .at(Place { offset, event: None })
             .remedy(AGAIN)
     }
 }
