@@ -55,9 +55,9 @@
 //! | what is this event's counterpart in the other trace | [`TraceDiff::corresponding_uid`], [`TraceDiff::partner`] |
 //! | where do the traces diverge, and below which common node | [`TraceDiff::differences`] |
 //! | what do the two call trees look like when merged into one tree | [`TraceDiff::merged`] |
-//! | at which calls does the time differ | [`Attribution::by_name`], [`Attribution::rows`] |
-//! | which ops and kernels was an op lowered to on each side | [`Attribution::lowerings`] |
-//! | do the rows of a table add up | [`Attribution::account`] |
+//! | at which calls does the time differ | [`Analysis::by_name`], [`Analysis::rows`] |
+//! | which ops and kernels was an op lowered to on each side | [`Analysis::lowerings`] |
+//! | do the rows of a table add up | [`Analysis::account`] |
 //! | how to write files for people and programs | [`Report::write`], [`report::summarise`] |
 //!
 //! # Terms and conventions

@@ -170,7 +170,8 @@ fn is_pinned(action: &str) -> bool {
 fn every_action_is_pinned_to_a_commit() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(".github/workflows");
     let files = fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path());
-    let texts = files.map(|file| fs::read_to_string(file).expect("text")).chain([read("action.yml")]);
+    let texts =
+        files.map(|file| fs::read_to_string(file).expect("text")).chain([read("action.yml")]);
     let texts: Vec<String> = texts.collect();
     let actions: Vec<&str> = texts.iter().flat_map(|text| actions(text)).collect();
     assert!(actions.len() > 20, "{actions:?}");

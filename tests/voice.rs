@@ -110,7 +110,12 @@ const PHRASES: &[(Where, &str, &str, &str)] = &[
     (Everywhere, "partner|partners", "counterpart", "A call without a partner."),
     (Everywhere, "paired|unpaired|pairing", "matched", "The ops are paired by name."),
     (Everywhere, "pairs the|each|every|them|all", "matches", "This pairs the traces."),
-    (Everywhere, "one-sided !test|tests|interval", "unmatched, baseline only", "A one-sided call."),
+    (
+        Everywhere,
+        "one-sided !test|tests|interval|bound|bounds|probability|permutation|p-value",
+        "unmatched, baseline only",
+        "A one-sided call.",
+    ),
     (
         Everywhere,
         "this|that|its side alone|only",

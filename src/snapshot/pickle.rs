@@ -477,7 +477,7 @@ mod tests {
             (&b"{}"[..], "not a pickle"),
             (b"\x80\x09.", "protocol 9"),
             (b"\x80\x04", "ends before the pickle is complete"),
-            (b"\x80\x04X\xff\xff\xff\xffa.", "ends before the pickle is complete"),
+            (b"\x80\x04X\xff\xff\x00\x00a.", "ends before the pickle is complete"),
             (b"\x80\x04.", "does not exist"),
             (b"\x80\x04e.", "a mark that does not exist"),
             (b"\x80\x04K\x01K\x02a.", "not a list"),

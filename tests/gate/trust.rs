@@ -75,7 +75,7 @@ fn three_runs_per_side_do_not_pass_what_one_run_leaves_open() {
 }
 
 #[test]
-fn a_noisy_machine_may_be_told_to_report_its_times() {
+fn a_rule_file_for_a_noisy_machine_can_ask_to_report_times_only() {
     let rules = || Rules { timing: Timing::Report, ..Rules::default() };
     let base = runs(&[10_000.0, 10_100.0, 9_900.0]);
     let gate = with(rules(), &base, &runs(&[20_000.0, 20_100.0, 19_900.0]));

@@ -78,7 +78,8 @@ pub(super) fn run(args: &InfoArgs, console: &mut Console) -> Result<Outcome> {
 /// events of a large file takes a long time. Standard input and pipes can be read only once, so their header is not
 /// read separately.
 fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Result<()> {
-    let early = if path.is_file() {
+    // Which names have to be replaced is known only after the whole trace has been read.
+    let early = if path.is_file() && console.reading().anonymizer.is_none() {
         Some(HeadInfo::of(&Trace::read_header_with(path, console.reading())?))
     } else {
         None

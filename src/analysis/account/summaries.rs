@@ -66,7 +66,7 @@ pub fn by_name(diff: &TraceDiff, ledger: &Ledger) -> Vec<RowGroup> {
     grouped_rows(diff, ledger, |_| ())
 }
 
-/// Rows grouped by name and by the arguments on both sides. The groups are sorted as in [`Attribution::by_name`].
+/// Rows grouped by name and by the arguments on both sides. The groups are sorted as in [`by_name`].
 #[doc(hidden)]
 pub fn by_unique_args(diff: &TraceDiff, ledger: &Ledger) -> Vec<RowGroup> {
     grouped_rows(diff, ledger, |row| PerSide::from_fn(|side| row.arguments(diff, side)))

@@ -26,7 +26,7 @@ pub struct Cause {
     /// All nodes to which the time is attributed, in merged-tree order: the instances of an op, or the calls to which
     /// idle time is attributed.
     pub nodes: Vec<MergedId>,
-    /// Positions of the cause's attribution rows in [`Attribution::rows`](crate::analysis::Attribution::rows); empty
+    /// Positions of the cause's attribution rows in [`Ledger::rows`](crate::analysis::account::Ledger::rows); empty
     /// for idle time.
     pub rows: Vec<usize>,
     /// Wall time that is attributed to the cause in the compared steps. For the cause `before_window`, this

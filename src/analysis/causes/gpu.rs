@@ -50,7 +50,7 @@ pub(super) struct BusyPart<'a> {
     pub(super) node: Option<MergedId>,
     /// All nodes to which the time is attributed; may contain duplicates.
     pub(super) nodes: Vec<MergedId>,
-    /// Positions of the part's rows in [`Attribution::rows`].
+    /// Positions of the part's rows in [`Ledger::rows`].
     pub(super) rows: Vec<usize>,
     /// Busy time of the part in the window.
     pub(super) time: PerSide<Nanos>,

@@ -78,7 +78,7 @@ pub struct Change {
     /// The merged nodes of the calls that changed: matched ops whose arguments or kernels differ, and the
     /// outermost unmatched calls.
     pub nodes: Vec<MergedId>,
-    /// Positions of the attribution rows whose cost belongs to the change, in [`Attribution::rows`].
+    /// Positions of the attribution rows whose cost belongs to the change, in [`Ledger::rows`].
     pub rows: Vec<usize>,
     /// Cost of the change: candidate − baseline per step.
     pub cost: Nanos,

@@ -1,6 +1,6 @@
 //! Special functions for the verdicts. Only this file uses the crate that provides special functions.
 
-use special::{Beta, Gamma};
+use special::{Beta, Error, Gamma};
 
 /// Outside of these bounds, [`inverse_trigamma`] returns the asymptotic value.
 const BOUNDS: (f64, f64) = (1e-12, 1e12);
@@ -44,12 +44,24 @@ pub fn two_tails(t: f64, degrees: f64) -> f64 {
     x.inc_beta(a, b, a.ln_beta(b)).clamp(0.0, 1.0)
 }
 
+/// The probability that a value of the standard normal distribution is at most `z`.
+pub(super) fn below_normal(z: f64) -> f64 {
+    (-z / std::f64::consts::SQRT_2).compl_error() / 2.0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn assert_near(found: f64, expected: f64) {
         assert!((found / expected - 1.0).abs() < 1e-9, "{found} for {expected}");
+    }
+
+    #[test]
+    fn the_normal_distribution_has_its_known_values() {
+        assert_near(below_normal(0.0), 0.5);
+        assert_near(below_normal(-1.6448536269514722), 0.05);
+        assert_near(below_normal(1.6448536269514722), 0.95);
     }
 
     /// The expected values in this file come from scipy 1.17.1: `scipy.special.polygamma` and

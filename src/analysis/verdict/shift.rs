@@ -12,7 +12,7 @@
 //! from a few runs that happen to agree is too narrow, so a bound is never closer to the estimate than the drift of the
 //! machine from run to run allows. The drift is measured with all call sites of a run together.
 
-use super::distributions::two_tails;
+use super::distributions::below_normal;
 use super::family::Question;
 use super::judgement::{Judgement, Repeats, Thresholds, Verdict};
 use crate::analysis::robust::{Few, lower_median, median, median_deviation, range, shift};
@@ -32,9 +32,6 @@ const SHORTEST: f64 = 1e-3;
 
 /// Up to this number of differences, their ranks are counted exactly. Beyond it, a normal distribution is close enough.
 const MOST_EXACT: usize = 2_500;
-
-/// Degrees of freedom with which Student's t distribution is as good as normal.
-const NORMAL: f64 = 1e9;
 
 /// The difference of a time between the sides, candidate − baseline, in logarithms of the time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -181,11 +178,7 @@ fn chances(runs: PerSide<usize>) -> Vec<f64> {
     let most = n * m;
     if most > MOST_EXACT {
         let (middle, width) = (most as f64 / 2.0, ((most * (n + m + 1)) as f64 / 12.0).sqrt());
-        let below = |u: usize| {
-            let z = (u as f64 + 0.5 - middle) / width;
-            let tail = two_tails(z, NORMAL) / 2.0;
-            if z < 0.0 { tail } else { 1.0 - tail }
-        };
+        let below = |u: usize| below_normal((u as f64 + 0.5 - middle) / width);
         return (0..=most).map(below).collect();
     }
     // ways[c][u]: in how many ways c candidate runs can be placed among the runs seen so far, with u baseline runs
@@ -284,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_is_no_closer_than_the_drift_of_the_machine_allows() {
+    fn a_bound_keeps_the_distance_that_the_drift_of_the_machine_requires() {
         let agreeing = |drift: f64| shift(&[100.0; 3], &[115.0; 3], drift).ruling(10.0);
         assert_eq!(agreeing(0.0), Ruling::Exceeds);
         assert!(matches!(agreeing(0.1), Ruling::Open(Some(_))));

@@ -164,7 +164,7 @@ impl Wall {
         self.windows
     }
 
-    /// Busy time of each row in [`Attribution::rows`], by position. If several events run at the same moment,
+    /// Busy time of each row in [`Ledger::rows`], by position. If several events run at the same moment,
     /// the moment counts only for the row of the event that started first. Only work launched in the compared
     /// steps counts.
     #[doc(hidden)]

@@ -1,6 +1,6 @@
 //! Finds reasons why two recordings cannot be compared, and writes notes about differences in how they were recorded.
 
-use super::Context;
+use super::context::Context;
 use crate::recording::{Captured, Range, Recording};
 use std::collections::BTreeMap;
 use tracetree::analysis::Analysis;

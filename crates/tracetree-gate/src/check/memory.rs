@@ -1,6 +1,7 @@
 //! Checks memory rules. Allocations do not vary from run to run, so memory rules need no significance test.
 
-use super::{Check, Context, Finding, State};
+use super::context::Context;
+use super::{Check, Finding, State};
 use crate::recording::Recording;
 use crate::rules::{Limit, MemoryMeasure, MemoryRule, Severity};
 use tracetree::analysis::memory::bytes;

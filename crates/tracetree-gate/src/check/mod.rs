@@ -1,6 +1,7 @@
 //! Checks two recordings against rules. The resulting [`Gate`] lists what changed, which rules each change violates,
 //! and whether the sides are comparable at all.
 
+mod context;
 mod effects;
 mod fail_on;
 mod find;
@@ -14,13 +15,14 @@ mod time;
 mod unexplained;
 mod work;
 
+use context::Context;
 pub use fail_on::Checked;
 pub(crate) use outcome::measured_by;
 use outcome::worst;
 pub use outcome::{Check, Finding, FindingSite, Floor, Gate, Outcome, State};
 
 use super::recording::Recording;
-use super::rules::{Date, Inconclusive, MISSING_IN_STEPS, Rules, Severity};
+use super::rules::{Date, Inconclusive, MISSING_IN_STEPS, Rules};
 use tracetree::analysis::Analysis;
 use tracetree::analysis::obstacles::other_scale;
 use tracetree::diff::TraceDiff;
@@ -83,60 +85,6 @@ impl Gate {
             steps: [baseline, candidate].map(Recording::steps),
             rules: rules.file.clone(),
             candidate: candidate.median_run().map(|run| run.name.clone()).unwrap_or_default(),
-        }
-    }
-}
-
-/// The inputs that all checks share.
-struct Context<'a> {
-    baseline: &'a Recording,
-    candidate: &'a Recording,
-    rules: &'a Rules,
-    today: Date,
-}
-
-/// The state of a violation with the given severity.
-fn broken(severity: Severity) -> State {
-    match severity {
-        Severity::Error => State::Failed,
-        Severity::Warning => State::Warned,
-        Severity::Off => State::Passed,
-    }
-}
-
-impl Context<'_> {
-    /// Finds out whether an `allow` entry covers the violation of a rule, and whether this entry has expired. `names`
-    /// are the names under which an entry may refer to the rule. `is_there` takes the index of an `allow` entry and
-    /// returns whether the path of this entry covers the violation.
-    fn permission(&self, names: &[&str], is_there: impl Fn(usize) -> bool) -> Permission {
-        let mut found = Permission::None;
-        for (at, allow) in self.rules.allow.iter().enumerate() {
-            if !names.contains(&allow.rule.as_str()) || !is_there(at) {
-                continue;
-            }
-            if !allow.is_over(self.today) {
-                return Permission::Given(allow.words());
-            }
-            found = Permission::Over(format!("{} (expired)", allow.words()));
-        }
-        found
-    }
-}
-
-/// Whether an `allow` entry in the rule file allows a violation.
-enum Permission {
-    None,
-    Given(String),
-    Over(String),
-}
-
-impl Permission {
-    /// The state of a finding, and the remark that is printed with it.
-    fn state(self, severity: Severity) -> (State, String) {
-        match self {
-            Permission::None => (broken(severity), String::new()),
-            Permission::Given(words) => (State::Allowed, words),
-            Permission::Over(words) => (broken(severity), words),
         }
     }
 }

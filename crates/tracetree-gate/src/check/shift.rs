@@ -27,7 +27,7 @@ pub(super) struct Times<'a> {
 /// Whether a limit applies to the measured time or to its lower bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hardness {
-    /// A time that exceeds the limit by chance is no violation.
+    /// A time that exceeds the limit by chance is not a violation.
     Tested,
     /// Any measured time above the limit is a violation.
     Hard,

@@ -1,13 +1,14 @@
 //! Checks the changes between two programs against the structural rules. Returns one finding for each change that
 //! violates a rule, and one check for each rule.
 
+use super::context::Context;
 use super::effects::Scale;
 use super::find::speaks_of_nothing;
 use super::health::has_other_captures;
 use super::shift::micros;
 use super::sites::{ChangeSite, Finder, argument};
 use super::work::Work;
-use super::{Check, Context, Finding, FindingSite, State, worst};
+use super::{Check, Finding, FindingSite, State, worst};
 use crate::rules::{Rule, Scope, Severity, StructureRule};
 use std::collections::{BTreeMap, BTreeSet};
 use tracetree::analysis::Analysis;

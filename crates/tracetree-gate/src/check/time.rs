@@ -1,9 +1,10 @@
 //! Checks time rules and budgets. Each run counts as one measurement.
 
+use super::context::Context;
 use super::find::{speaks_of_nothing, time};
 use super::health;
 use super::shift::{Decision, Hardness, Times, micros, words};
-use super::{Check, Context, Finding, FindingSite, Floor, State};
+use super::{Check, Finding, FindingSite, Floor, State};
 use crate::place::Place;
 use crate::recording::Recording;
 use crate::rules::{Budget, Quantity, Scope, Severity, TimeMeasure, TimeRule, Timing};

@@ -1,7 +1,8 @@
 //! Parses budgets, which are absolute limits for the candidate, such as `gpu_time{phase="decode"} < 12 ms`.
 
+use super::TimeMeasure;
 use super::limit::UNITS;
-use super::{Scope, Severity, TimeMeasure};
+use super::severity::{Scope, Severity};
 use crate::recording::COUNTS;
 use tracetree::condition::{Condition, Relation};
 use tracetree::program::{Phase, Query, is_near, nearest};

@@ -1,6 +1,7 @@
 //! Memory rules. Each rule limits how much one measure of memory use may increase over the baseline.
 
-use super::{Limit, Severity};
+use super::Limit;
+use super::severity::Severity;
 
 /// A measure of memory use. It is computed from the memory events of the GPUs or, if no GPU has memory events, of the
 /// host.

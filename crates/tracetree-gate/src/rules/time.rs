@@ -1,6 +1,7 @@
 //! Time rules. Each rule limits how much one time measure may increase over the baseline.
 
-use super::{Limit, Scope, Severity};
+use super::Limit;
+use super::severity::{Scope, Severity};
 
 /// A time measure of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,7 +1,7 @@
 //! Reads batch sizes from annotations: the size that each graph was captured for, and the size of
 //! the batch that each replay processed.
 
-use super::{Captures, GraphId};
+use super::recorded::{Captures, GraphId};
 use crate::program::annotations::{Annotation, Meaning, annotations};
 use crate::trace::EventId;
 use crate::tree::{CallId, CallTree};

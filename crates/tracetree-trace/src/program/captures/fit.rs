@@ -4,7 +4,7 @@
 //! combination of a graph and a replay is aligned only once.
 
 use super::batches::{Batches, ReplayedBatch, Suits, suits};
-use super::{Captures, GraphId};
+use super::recorded::{Captures, GraphId};
 use crate::order::Order as _;
 use crate::tree::{Alignment, Alphabet, Launched, Misfit, Ran, align};
 use rustc_hash::FxHashMap;

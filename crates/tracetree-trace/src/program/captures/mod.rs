@@ -10,9 +10,11 @@ mod batches;
 mod fit;
 mod order;
 mod parts;
+mod recorded;
 mod source;
 mod told;
 
+pub use recorded::Captures;
 pub use source::CaptureSource;
 
 use crate::trace::{CapturedAs, Graft, Notes, Trace};
@@ -21,42 +23,8 @@ use crate::tree::{CallKind, TreeOptions};
 use batches::Batches;
 use fit::{Candidate, Fitting, ReplayEnd};
 use parts::PartTraces;
+use recorded::GraphId;
 use std::sync::Arc;
-
-/// Traces that were recorded while graphs were captured.
-///
-/// ```no_run
-/// use tracetree::program::Captures;
-/// use tracetree::tree::TreeOptions;
-/// use tracetree::{CallTree, Trace};
-///
-/// let captures = Captures::of([Trace::open("capture_traces/bs_32.json.gz")?]);
-/// let tree = CallTree::build(Trace::open("decode.json.gz")?);
-/// let tree = captures.add_to(&tree, TreeOptions::default());
-/// for replay in tree.replays() {
-///     println!("{} of {} kernels below their ops", replay.placed, replay.kernels);
-/// }
-/// # Ok::<(), tracetree::Error>(())
-/// ```
-#[derive(Debug, Clone, Default)]
-pub struct Captures {
-    captures: Vec<Arc<Capture>>,
-    /// For each capture file, the batch size at which it was recorded, if a source outside the
-    /// trace states this size.
-    hints: Vec<Option<u64>>,
-    /// Whether graph launches are left unchanged. If so, program parts that the replayed kernels
-    /// name are not added either.
-    leaves_graphs: bool,
-    notes: Notes,
-}
-
-/// Id of a captured graph: the index of the capture trace, and the index of the graph in that
-/// trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct GraphId {
-    capture: u32,
-    graph: u32,
-}
 
 impl Captures {
     /// Finds the captured graphs in traces.

@@ -13,7 +13,7 @@
 //! same graph number (CUDA's `graph id`) are assigned the same captured graph.
 
 use super::fit::Candidate;
-use super::{Captures, GraphId};
+use super::recorded::{Captures, GraphId};
 use crate::order::Order as _;
 use crate::trace::EventId;
 use crate::tree::{CallId, CallKind, CallTree};

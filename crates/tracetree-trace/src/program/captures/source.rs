@@ -1,6 +1,6 @@
 //! Reads the [`Captures`] for a trace.
 
-use super::Captures;
+use super::recorded::Captures;
 use crate::error::{Error, ErrorKind, Result};
 use crate::program::counted;
 use crate::trace::{ByName, CAPTURE_FOLDER, CaptureFile, Category, ReadOptions, Trace};

@@ -1,7 +1,7 @@
 //! Adds notes that report which captures were found and used, and which graph launches have no
 //! matching capture.
 
-use super::Captures;
+use super::recorded::Captures;
 use crate::program::counted;
 use crate::trace::Notes;
 use crate::tree::{Capture, Replay};

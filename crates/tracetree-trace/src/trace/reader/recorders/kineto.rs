@@ -3,7 +3,7 @@
 use super::super::options::ReadOptions;
 use super::super::reading;
 use super::super::source::Source;
-use super::TraceSource;
+use super::source::TraceSource;
 use crate::error::Result;
 use crate::trace::columns::Trace;
 use crate::trace::header::Header;

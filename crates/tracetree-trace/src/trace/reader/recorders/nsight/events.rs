@@ -2,7 +2,6 @@
 
 use super::super::super::source::Positions;
 use super::super::rows::{self, Event, Rows};
-use super::TABLES;
 use super::copies;
 use super::modules::{self, Extents, Hook};
 use super::nvtx::{self, Op};
@@ -14,6 +13,16 @@ use crate::trace::columns::{Arguments, Sequence, Stream};
 use crate::trace::header::{Device, Recorder};
 use crate::trace::time::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The tables whose rows become events, in the order of their uids.
+const TABLES: [&str; 6] = [
+    "NVTX_EVENTS",
+    "CUPTI_ACTIVITY_KIND_RUNTIME",
+    "CUPTI_ACTIVITY_KIND_KERNEL",
+    "CUPTI_ACTIVITY_KIND_MEMCPY",
+    "CUPTI_ACTIVITY_KIND_MEMSET",
+    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+];
 
 /// `eventType` of a range that was pushed and popped on the same thread.
 const PUSH_POP: i64 = 59;

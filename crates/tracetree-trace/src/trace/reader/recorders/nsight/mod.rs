@@ -5,7 +5,7 @@
 //! RUNTIME ─────┴ calls on a thread ── (process, correlationId) ───────────┴ GRAPH_TRACE on a stream
 //! ```
 //!
-//! A row's uid is the row's position among all rows of [`TABLES`], ordered by table and then by row
+//! A row's uid is the row's position among all rows of `events::TABLES`, ordered by table and then by row
 //! id. The next uids belong to the rows of two ignored tables (synchronizations and samples), and
 //! the last uids to the module calls that are derived from FSDP's ranges.
 
@@ -18,19 +18,9 @@ mod sqlite;
 
 use super::super::options::ReadOptions;
 use super::super::source::Source;
-use super::TraceSource;
+use super::source::TraceSource;
 use crate::error::Result;
 use crate::trace::columns::Trace;
-
-/// The tables whose rows become events, in the order of their uids.
-const TABLES: [&str; 6] = [
-    "NVTX_EVENTS",
-    "CUPTI_ACTIVITY_KIND_RUNTIME",
-    "CUPTI_ACTIVITY_KIND_KERNEL",
-    "CUPTI_ACTIVITY_KIND_MEMCPY",
-    "CUPTI_ACTIVITY_KIND_MEMSET",
-    "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-];
 
 /// The SQLite format that Nsight Systems exports.
 pub(super) struct NsightSystems;

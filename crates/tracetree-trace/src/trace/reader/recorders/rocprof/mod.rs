@@ -16,7 +16,7 @@ mod records;
 use super::super::options::ReadOptions;
 use super::super::source::Source;
 use super::rows::Rows;
-use super::{TraceSource, begins, whole};
+use super::source::{TraceSource, begins, whole};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::trace::columns::Trace;
 use crate::trace::header::Recorder;

@@ -7,7 +7,7 @@
 //! ```
 //! The JSON file contains the events with their statistics, but no compiled programs.
 
-use super::super::begins;
+use super::super::source::begins;
 use super::encode::{Field, Names};
 use crate::error::{Error, ErrorKind, Place, Result};
 use simd_json::prelude::*;

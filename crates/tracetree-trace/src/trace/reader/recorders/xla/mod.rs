@@ -24,7 +24,7 @@ mod wire;
 
 use super::super::options::ReadOptions;
 use super::super::source::Source;
-use super::{TraceSource, whole};
+use super::source::{TraceSource, whole};
 use crate::error::Result;
 use crate::trace::columns::Trace;
 use events::Numbering;
