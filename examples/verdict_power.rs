@@ -318,7 +318,7 @@ fn ruling(runs: &[Run], slowdown: f64) -> Ruling {
     });
     let [one, two] = sites.each_ref().map(|sites| sites.iter().map(Vec::as_slice).collect());
     let shift =
-        Shift::between(PerSide::new(&before[..], &after[..]), drift(PerSide::new(one, two)))
+        Shift::between(PerSide::new(&before[..], &after[..]), drift(&PerSide::new(one, two)))
             .expect("runs on both sides");
     shift.ruling(LIMIT * shift.medians.baseline)
 }

@@ -357,7 +357,7 @@ fn device_snapshot(
 
 fn by_stack<'b>(blocks: impl Iterator<Item = &'b Block>, stacks: &Stacks) -> LiveStacks {
     // Blocks are added by number first, because comparing long stacks takes time.
-    let mut by_id: FxHashMap<u32, StackFigures> = FxHashMap::default();
+    let mut by_id: BTreeMap<u32, StackFigures> = BTreeMap::new();
     for block in blocks {
         by_id.entry(block.stack.0).or_default().add(block.bytes, 1);
     }

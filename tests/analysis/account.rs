@@ -199,7 +199,7 @@ fn names_are_summed_and_ordered_by_baseline_time() {
     look("step_numbers", |analysis| {
         let groups: Vec<_> = analysis
             .by_name()
-            .into_iter()
+            .iter()
             .map(|group| (group.name.clone(), group.row_count(), group.time.map(|time| time.0)))
             .collect();
         let expected = [

@@ -41,7 +41,7 @@ fn every_op_of_a_trace_is_counted() {
         let counts = recount(&pair[side], "cpu_op");
         assert!(counts.len() > 20);
         for (name, count) in counts.iter().filter(|(name, _)| name.starts_with("aten::")) {
-            assert_eq!(calls_of(&all, name, side), *count, "{name}");
+            assert_eq!(calls_of(all, name, side), *count, "{name}");
         }
     }
     let gone = all.iter().find(|calls| calls.name == "aten::miopen_convolution").expect("a row");

@@ -33,7 +33,7 @@ type Figure = (&'static str, u64, f64, f64);
 /// Asserts that the names summary contains the reference values. The reference values are rounded to microseconds.
 fn assert_figures(analysis: &Analysis, figures: &[Figure]) {
     let groups: BTreeMap<String, _> =
-        analysis.by_name().into_iter().map(|group| (group.name.clone(), group)).collect();
+        analysis.by_name().iter().map(|group| (group.name.clone(), group)).collect();
     for &(name, rows, baseline, candidate) in figures {
         let group = &groups[name];
         let ms = group.time.map(Nanos::as_millis);

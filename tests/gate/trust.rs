@@ -42,8 +42,8 @@ fn side(text: &str) -> Recording {
     record([tree("run.json", text)])
 }
 
-fn with(rules: Rules, baseline: &Recording, candidate: &Recording) -> Gate {
-    Gate::check(baseline, candidate, &rules, Date::today())
+fn with(rules: &Rules, baseline: &Recording, candidate: &Recording) -> Gate {
+    Gate::check(baseline, candidate, rules, Date::today())
 }
 
 #[test]
@@ -78,11 +78,11 @@ fn three_runs_per_side_do_not_pass_what_one_run_leaves_open() {
 fn a_rule_file_for_a_noisy_machine_can_ask_to_report_times_only() {
     let rules = || Rules { timing: Timing::Report, ..Rules::default() };
     let base = runs(&[10_000.0, 10_100.0, 9_900.0]);
-    let gate = with(rules(), &base, &runs(&[20_000.0, 20_100.0, 19_900.0]));
+    let gate = with(&rules(), &base, &runs(&[20_000.0, 20_100.0, 19_900.0]));
     assert_eq!(gate.outcome, Outcome::Pass, "{}", gate.headline());
     let told = gate.with_state(State::Warned).map(|found| found.what.clone()).collect::<Vec<_>>();
     assert!(told.iter().any(|what| what.starts_with("gpu_time increased")), "{told:?}");
-    let open = with(rules(), &runs(&[10_000.0]), &runs(&[20_000.0]));
+    let open = with(&rules(), &runs(&[10_000.0]), &runs(&[20_000.0]));
     assert_eq!(open.outcome, Outcome::Pass, "{}", open.headline());
     assert!(open.with_state(State::Warned).count() > 0);
 }
@@ -136,7 +136,7 @@ fn new_work_in_several_steps_is_an_error_unless_the_rules_opt_out() {
     let short = side(&reading(2, |_| false));
     assert_ne!(check(&short, &side(&reading(5, |number| number > 2))).outcome, Outcome::Fail);
     let rules = Rules { intermittent: Severity::Warning, ..Rules::default() };
-    let gate = with(rules, &base, &side(&reading(5, |number| number % 2 == 1)));
+    let gate = with(&rules, &base, &side(&reading(5, |number| number % 2 == 1)));
     assert_eq!(gate.outcome, Outcome::Pass, "{}", gate.headline());
     assert!(gate.with_state(State::Warned).count() > 0);
 }

@@ -45,7 +45,7 @@ fn work_belongs_to_the_step_that_launched_it() {
     let text = steps(&[5000.0, 10.0, 20.0]);
     compare_texts(&PerSide::new(text.clone(), text), |analysis| {
         let rows = analysis.step_rows();
-        assert_eq!(micros(&rows, Side::Baseline), [5000.0, 10.0, 20.0]);
+        assert_eq!(micros(rows, Side::Baseline), [5000.0, 10.0, 20.0]);
         assert!(rows.iter().all(|row| row.figures.baseline.launches == 1));
     });
 }
@@ -111,8 +111,8 @@ fn unmatched_steps_and_work_outside_of_steps_keep_their_rows() {
         let places: Vec<bool> =
             rows.iter().map(|row| matches!(row.place, StepPlace::Step(_))).collect();
         assert_eq!(places, [true, true, false, false]);
-        assert_eq!(micros(&rows, Side::Baseline), [10.0, 20.0, 3.0, 4.0]);
-        assert_eq!(micros(&rows, Side::Candidate), [11.0, 0.0, 0.0, 0.0]);
+        assert_eq!(micros(rows, Side::Baseline), [10.0, 20.0, 3.0, 4.0]);
+        assert_eq!(micros(rows, Side::Candidate), [11.0, 0.0, 0.0, 0.0]);
         let name = |row: &StepRow| row.steps.baseline.as_ref().map(|step| step.name.clone());
         assert_eq!(name(&rows[0]), Some("ProfilerStep#7".to_owned()));
         assert_eq!(rows[1].steps.candidate, None);
@@ -370,9 +370,11 @@ fn adds_up(analysis: &Analysis) {
 
 /// Checks that swapping the sides swaps the values.
 fn mirrors(one: &Analysis, other: &Analysis) {
-    let figures = |rows: &[StepRow]| rows.to_vec().into_iter().map(|row| (row.place, row.figures));
-    let turned = figures(other.step_rows()).map(|(place, figures)| (place, figures.swap()));
-    assert_eq!(figures(one.step_rows()).collect::<Vec<_>>(), turned.collect::<Vec<_>>());
+    let figures = |analysis: &Analysis| -> Vec<(StepPlace, PerSide<Figures>)> {
+        analysis.step_rows().iter().map(|row| (row.place, row.figures)).collect()
+    };
+    let turned = figures(other).into_iter().map(|(place, figures)| (place, figures.swap()));
+    assert_eq!(figures(one), turned.collect::<Vec<_>>());
 }
 
 fn check(paths: &PerSide<std::path::PathBuf>) {

@@ -4,7 +4,7 @@ use crate::support::compared::compare_with;
 use crate::support::{files, traces};
 use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::Path;
 use tracetree::PerSide;
 use tracetree::analysis::{Analysis, AnalysisOptions};
 use tracetree::trace::{Category, EventId, ReadOptions, Trace, Uid};
@@ -19,7 +19,7 @@ enum Rounding {
     Nearest,
 }
 
-fn json(path: &PathBuf) -> Value {
+fn json(path: &Path) -> Value {
     serde_json::from_slice(&files::unpacked(path).expect("a trace")).expect("JSON")
 }
 
@@ -168,7 +168,14 @@ fn the_frames_of_real_traces_are_below_the_frames_that_called_them() {
 }
 
 /// A frame with a stated caller.
-fn frame(id: Value, caller: Value, name: &str, start: i64, duration: i64) -> Value {
+fn frame(
+    id: impl Into<Value>,
+    caller: impl Into<Value>,
+    name: &str,
+    start: i64,
+    duration: i64,
+) -> Value {
+    let [id, caller]: [Value; 2] = [id.into(), caller.into()];
     json!({"ph": "X", "cat": "python_function", "name": name, "pid": 1, "tid": 1, "ts": start,
            "dur": duration, "args": {"Python id": id, "Python parent id": caller}})
 }
@@ -178,7 +185,8 @@ fn op(number: i64, name: &str, start: i64, duration: i64) -> Value {
            "dur": duration, "args": {"Ev Idx": number}})
 }
 
-fn tree(list: Vec<Value>) -> CallTree {
+fn tree(list: impl IntoIterator<Item = Value>) -> CallTree {
+    let list: Vec<Value> = list.into_iter().collect();
     CallTree::build(read(&json!({ "traceEvents": list })))
 }
 
@@ -236,7 +244,7 @@ fn a_frame_whose_caller_is_on_no_thread_is_at_the_top() {
 fn ids_that_contradict_each_other_end_in_a_tree() {
     for ids in [[(1, 2), (2, 1), (3, 3)], [(1, 1), (1, 1), (1, 1)], [(3, 1), (2, 3), (1, 2)]] {
         let frames = ids.iter().map(|&(id, caller)| frame(json!(id), json!(caller), "f", 5, 5));
-        let tree = tree(frames.collect());
+        let tree = tree(frames);
         assert_eq!(tree.calls().filter(|&call| tree.kind(call) == CallKind::Frame).count(), 3);
     }
 }
@@ -245,7 +253,7 @@ fn ids_that_contradict_each_other_end_in_a_tree() {
 fn an_op_at_the_end_of_another_is_inside_it_if_it_is_elsewhere() {
     let clear = [op(1, "expand", 0, 5), op(2, "as_strided", 2, 1)];
     let tie = [op(3, "expand", 20, 3), op(4, "as_strided", 23, 0)];
-    let known = tree(clear.iter().chain(&tie).cloned().collect());
+    let known = tree(clear.iter().chain(&tie).cloned());
     let inner = |tree: &CallTree| -> Vec<usize> {
         let calls = tree.calls().filter(|&call| tree.name(call) == "as_strided");
         calls.map(|call| tree.ancestors(call).count()).collect()
@@ -254,7 +262,7 @@ fn an_op_at_the_end_of_another_is_inside_it_if_it_is_elsewhere() {
     assert!(known.notes().get("POSITION_UNCERTAIN").is_none());
 
     let beside = [op(1, "expand", 0, 5), op(2, "as_strided", 6, 1)];
-    let known = tree(beside.iter().chain(&tie).cloned().collect());
+    let known = tree(beside.iter().chain(&tie).cloned());
     assert_eq!(inner(&known), [1, 1]);
     assert!(known.notes().get("POSITION_UNCERTAIN").is_none());
 
@@ -300,7 +308,7 @@ fn the_times_of_a_trace_with_nanoseconds_decide() {
 fn many_calls_in_one_microsecond_take_no_time() {
     let frames = (0..20_000).map(|at| frame(json!(at), json!(at - 1), "f", 5, 0));
     let ops = (0..20_000).map(|at| op(at, "op", 5, at % 2));
-    let tree = tree(frames.chain(ops).collect());
+    let tree = tree(frames.chain(ops));
     let mut kinds: HashMap<CallKind, usize> = HashMap::new();
     tree.calls().for_each(|call| *kinds.entry(tree.kind(call)).or_default() += 1);
     assert_eq!((kinds[&CallKind::Frame], kinds[&CallKind::Op]), (20_000, 20_000));

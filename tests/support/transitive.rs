@@ -1,7 +1,7 @@
 //! Counts how often firm matches contradict each other: if A→B and B→C match a call firmly, A→C must not match it firmly
 //! with another call.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tracetree::Result;
@@ -19,7 +19,7 @@ pub struct Transitivity {
 }
 
 /// The firm matches between two traces, by uid.
-type Firm = HashMap<u32, u32>;
+type Firm = BTreeMap<u32, u32>;
 
 /// The traces by family: the part of the file name before the first underscore.
 pub fn families(paths: &[String]) -> BTreeMap<String, Vec<PathBuf>> {

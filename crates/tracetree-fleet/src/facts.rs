@@ -114,7 +114,7 @@ fn layer_number(place: PlacePair) -> Option<i64> {
 }
 
 fn steps(analysis: &Analysis) -> Vec<Step> {
-    let rows = analysis.step_rows().into_iter();
+    let rows = analysis.step_rows().iter();
     let step = |row: &tracetree::analysis::steps::StepRow| match row.place {
         StepPlace::Step(step) => Some(Step {
             number: i64::from(step.0),

@@ -18,18 +18,18 @@ const MAX_BYTES: u64 = 256 << 20;
 pub(crate) fn read(path: &Path, what: &str) -> Result<Vec<u8>> {
     let file = File::open(path).map_err(|e| Error::io(path, &format!("open the {what}"), e))?;
     let options = ReadOptions::default().max_unpacked(MAX_BYTES);
-    unpack(&path.display().to_string(), file, &options).map_err(|error| match error.kind() {
-        ErrorKind::LimitExceeded => {
+    unpack(&path.display().to_string(), file, &options).map_err(|error| {
+        if error.kind() == ErrorKind::LimitExceeded {
             let message = format!("the {what} unpacks to more than {MAX_BYTES} bytes");
             Error::new(ErrorKind::LimitExceeded, path, message)
                 .remedy("write a trace with fewer forward passes")
-        }
-        ErrorKind::Malformed => {
+        } else if error.kind() == ErrorKind::Malformed {
             let message = format!("cannot unpack the {what}: {}", error.message());
             Error::new(ErrorKind::Malformed, path, message)
                 .remedy("the file is truncated or damaged; copy the file again")
+        } else {
+            error
         }
-        _ => error,
     })
 }
 

@@ -57,7 +57,7 @@ pub struct BatchClassRow {
 
 /// All steps in both traces with their counterparts, in the order of [`step_rows`](super::step_rows).
 pub fn step_pair_rows(diff: &TraceDiff, step_rows: &[StepRow]) -> Vec<StepPairRow> {
-    let rows = step_rows.into_iter();
+    let rows = step_rows.iter();
     let rows = rows.filter(|row| matches!(row.place, StepPlace::Step(_)));
     rows.map(|row| {
         let spans = spans(diff, &row.steps);

@@ -96,7 +96,7 @@ impl Verdicts {
         let all = PerSide::from_fn(|side| times.ledger.calls(side).to_vec());
         let total = family.judge(&sampler.question(&all, &works), thresholds);
         let drift = match sampler.repeats() {
-            Repeats::Runs => drift(PerSide::from_fn(|side| {
+            Repeats::Runs => drift(&PerSide::from_fn(|side| {
                 sites.iter().map(|site| &*site.question.samples[side]).collect()
             })),
             Repeats::Steps | Repeats::None | Repeats::OtherOptions => 0.0,

@@ -206,7 +206,7 @@ fn chances(runs: PerSide<usize>) -> Vec<f64> {
 /// the runs' speeds. Each item is a call site with its time in each run. The speed of a run is the median over the call
 /// sites that have work in every run, relative to their median over the runs, so single call sites hardly matter.
 #[doc(hidden)]
-pub fn drift<'t>(sites: PerSide<Vec<&'t [f64]>>) -> f64 {
+pub fn drift(sites: &PerSide<Vec<&[f64]>>) -> f64 {
     let of_sides = Side::BOTH.map(|side| squares(&sites[side]));
     let (squares, degrees) =
         of_sides.into_iter().fold((0.0, 0.0), |all, own| (all.0 + own.0, all.1 + own.1));
@@ -291,7 +291,7 @@ mod tests {
         sites.extend([vec![1.0, 900.0, 3.0], vec![0.0, 5.0, 5.0]]);
         let of = |sites: &[Vec<f64>]| {
             let side: Vec<&[f64]> = sites.iter().map(Vec::as_slice).collect();
-            drift(PerSide::new(side.clone(), side))
+            drift(&PerSide::new(side.clone(), side))
         };
         assert!((of(&sites) - 1.1_f64.ln()).abs() < 1e-9, "{}", of(&sites));
         assert_eq!(of(&[vec![3.0], vec![5.0]]), 0.0);

@@ -31,7 +31,7 @@ struct Named {
 pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let map: BTreeMap<&String, Entry> = analysis
         .lowerings()
-        .into_iter()
+        .iter()
         .map(|(name, lowering)| {
             let entry = Entry {
                 row_count: lowering.row_count,

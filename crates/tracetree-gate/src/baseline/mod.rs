@@ -343,7 +343,7 @@ fn check_measures(stored: &Stored) -> std::result::Result<(), String> {
         return Err(format!("is damaged: run {} has no steps", at + 1));
     }
     let lacks = |names: &&[&str]| names.iter().any(|name| !stored.times_us.contains_key(*name));
-    if TIMES.iter().all(|names| lacks(names)) {
+    if TIMES.iter().all(lacks) {
         return Err(format!("is damaged: times_us lacks one of {}", TIMES[0].join(", ")));
     }
     let is_possible = |time: &f64| (0.0..=LONGEST).contains(time);

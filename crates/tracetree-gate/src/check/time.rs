@@ -52,7 +52,7 @@ fn resolution(context: &Context<'_>) -> f64 {
 /// How much the speed of the machine varies between the runs of one side.
 fn speed_drift(context: &Context<'_>) -> f64 {
     let sides = PerSide::new(context.baseline, context.candidate);
-    drift(sides.map(|side| side.places.list.iter().map(|place| &*place.micros).collect()))
+    drift(&sides.map(|side| side.places.list.iter().map(|place| &*place.micros).collect()))
 }
 
 fn check(context: &Context<'_>, drift: f64, rule: &TimeRule) -> Option<Checked> {

@@ -12,6 +12,7 @@
 
 use crate::trace::{Category, EventId, FlowEnd, FlowPoint, Nanos, ThreadId, Trace};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// The category of the arrows.
 const LAUNCH: &str = "async_npu";
@@ -62,7 +63,7 @@ fn calls_at(
     trace: &Trace,
     moments: impl Iterator<Item = (ThreadId, Nanos)>,
 ) -> FxHashMap<(ThreadId, Nanos), EventId> {
-    let mut asked: FxHashMap<ThreadId, Vec<Nanos>> = FxHashMap::default();
+    let mut asked: BTreeMap<ThreadId, Vec<Nanos>> = BTreeMap::new();
     for (thread, time) in moments {
         asked.entry(thread).or_default().push(time);
     }

@@ -129,7 +129,7 @@ impl Shown {
 fn choose_step(analysis: &Analysis) -> Option<PerSide<StepId>> {
     let rows: Vec<(PerSide<StepId>, Nanos)> = analysis
         .step_rows()
-        .into_iter()
+        .iter()
         .filter_map(|row| {
             let steps = row.steps.as_ref().map(|step| step.as_ref().map(|step| step.id));
             let walls = row.figures.as_ref().map(|figures| figures.wall());
