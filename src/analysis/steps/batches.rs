@@ -55,7 +55,7 @@ pub struct BatchClassRow {
     pub figures: PerSide<Figures>,
 }
 
-/// All steps in both traces with their counterparts, in the order of [`step_rows`](super::step_rows).
+/// All steps in both traces with their counterparts, in the order of [`Analysis::step_rows`](crate::Analysis::step_rows).
 pub fn step_pair_rows(diff: &TraceDiff, step_rows: &[StepRow]) -> Vec<StepPairRow> {
     let rows = step_rows.iter();
     let rows = rows.filter(|row| matches!(row.place, StepPlace::Step(_)));
