@@ -58,11 +58,11 @@ CAPTURES = "capture_traces"
 
 Side = Literal["baseline", "candidate"]
 _PATH = "a trace, a folder or a pattern with several runs of one program, below an allowed folder; relative to the first"
-Baseline = Annotated[str, Field(description=f"The side before the change: {_PATH}")]
-Candidate = Annotated[str, Field(description=f"The side after the change: {_PATH}")]
-Which = Annotated[Side, Field(description="The side to which the uid or the query refers")]
-Page = Annotated[int, Field(description="The page of the answer, from 1")]
-Bytes = Annotated[int, Field(description=f"Maximum size of the answer in bytes, at most {MOST}")]
+_Baseline = Annotated[str, Field(description=f"The side before the change: {_PATH}")]
+_Candidate = Annotated[str, Field(description=f"The side after the change: {_PATH}")]
+_Which = Annotated[Side, Field(description="The side to which the uid or the query refers")]
+_Page = Annotated[int, Field(description="The page of the answer, from 1")]
+_Bytes = Annotated[int, Field(description=f"Maximum size of the answer in bytes, at most {MOST}")]
 
 
 class Traces:
@@ -200,14 +200,13 @@ def site_lines(d: Comparison, change: int, traces: Traces) -> list[str]:
 
 def site_of(node: Node, row: dict[str, Any]) -> str:
     """The name, module, source line, arguments and time of a call."""
-    column = "trace1" if node.side == "baseline" else "trace2"
     frames = (call.name for call in reversed([*node.ancestors, node]) if call.kind == "frame" and ".py(" in call.name)
-    time = row[f"time_{column}_us"]
+    time = row[f"time_{node.side}_us"]
     parts = {
         "name": node.name,
         "module": node.module,
         "file": next(frames, None),
-        "arguments": row[f"arguments_{column}"],
+        "arguments": row[f"arguments_{node.side}"],
         "time": None if time is None else f"{time:.3f}us",
     }
     return "".join(f", {key}={value}" for key, value in parts.items() if value)
@@ -291,7 +290,7 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
 
     @serving.tool(annotations=read_only)
     @told
-    def traces(page: Page = 1, max_bytes: Bytes = USUAL) -> str:
+    def traces(page: _Page = 1, max_bytes: _Bytes = USUAL) -> str:
         """The traces below the allowed folders, as the other tools accept them."""
         lines = list(itertools.islice(known.listed(), FILES + 1))
         if len(lines) > FILES:
@@ -300,24 +299,24 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
 
     @serving.tool(annotations=read_only)
     @told
-    def compare(baseline: Baseline, candidate: Candidate, page: Page = 1, max_bytes: Bytes = USUAL) -> str:
+    def compare(baseline: _Baseline, candidate: _Candidate, page: _Page = 1, max_bytes: _Bytes = USUAL) -> str:
         """The overall result, what changed, where the time went, and warnings."""
         return paged(text(known.compared(baseline, candidate)).splitlines(), page, max_bytes)
 
     @serving.tool(annotations=read_only)
     @told
-    def changes(baseline: Baseline, candidate: Candidate, page: Page = 1, max_bytes: Bytes = USUAL) -> str:
+    def changes(baseline: _Baseline, candidate: _Candidate, page: _Page = 1, max_bytes: _Bytes = USUAL) -> str:
         """Every change with its number, cost and call site, most expensive first."""
         return paged(change_lines(known.compared(baseline, candidate)), page, max_bytes)
 
     @serving.tool(annotations=read_only)
     @told
     def call_site(
-        baseline: Baseline,
-        candidate: Candidate,
+        baseline: _Baseline,
+        candidate: _Candidate,
         change: Annotated[int, Field(description="The number of the change, as in `changes`")],
-        page: Page = 1,
-        max_bytes: Bytes = USUAL,
+        page: _Page = 1,
+        max_bytes: _Bytes = USUAL,
     ) -> str:
         """The calls that one change affects. The first line names the two traces; each other line has a side and a
         uid, which `tree` and `explain` accept, and the call's name, module and file."""
@@ -326,16 +325,16 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
     @serving.tool(annotations=read_only)
     @told
     def tree(
-        baseline: Baseline,
-        candidate: Candidate,
+        baseline: _Baseline,
+        candidate: _Candidate,
         uid: Annotated[int | None, Field(description="The position of an event in traceEvents, from 0")] = None,
         find: Annotated[
             str | None, Field(description='A path query, such as `op("aten::_convolution") / kernel("*")`')
         ] = None,
-        side: Which = "baseline",
+        side: _Which = "baseline",
         depth: Annotated[int, Field(description="How many levels of calls below the event are listed")] = 3,
-        page: Page = 1,
-        max_bytes: Bytes = USUAL,
+        page: _Page = 1,
+        max_bytes: _Bytes = USUAL,
     ) -> str:
         """The calls below the event `uid`, or the calls that match the path query `find`; the roots if neither `uid`
         nor `find` is given."""
@@ -354,12 +353,12 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
     @serving.tool(annotations=read_only)
     @told
     def explain(
-        baseline: Baseline,
-        candidate: Candidate,
+        baseline: _Baseline,
+        candidate: _Candidate,
         uid: Annotated[int, Field(description="The position of an event in traceEvents, from 0")],
-        side: Which = "baseline",
-        page: Page = 1,
-        max_bytes: Bytes = USUAL,
+        side: _Which = "baseline",
+        page: _Page = 1,
+        max_bytes: _Bytes = USUAL,
     ) -> str:
         """Why the event `uid` on one side is matched to its counterpart, or why it has no counterpart."""
         d = known.compared(baseline, candidate)
@@ -370,11 +369,11 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
     @serving.tool(annotations=read_only)
     @told
     def gate(
-        baseline: Baseline,
-        candidate: Candidate,
+        baseline: _Baseline,
+        candidate: _Candidate,
         rules: Annotated[str | None, Field(description="A rule file below an allowed folder")] = None,
-        page: Page = 1,
-        max_bytes: Bytes = USUAL,
+        page: _Page = 1,
+        max_bytes: _Bytes = USUAL,
     ) -> str:
         """Checks the candidate against the gate rules: PASS, FAIL or INCONCLUSIVE, and the findings."""
         paths = None if rules is None else known.resolved(rules, rules)
@@ -384,7 +383,7 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
 
     @serving.tool(annotations=read_only)
     @told
-    def memory(baseline: Baseline, candidate: Candidate, page: Page = 1, max_bytes: Bytes = USUAL) -> str:
+    def memory(baseline: _Baseline, candidate: _Candidate, page: _Page = 1, max_bytes: _Bytes = USUAL) -> str:
         """Peak and final allocated memory on each device, if the traces have memory events."""
         return paged(memory_lines(known.compared(baseline, candidate)), page, max_bytes)
 

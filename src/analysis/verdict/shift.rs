@@ -118,18 +118,18 @@ impl Shift {
     }
 
     /// The verdict without a limit. A difference within the relative threshold is similar. A difference between runs
-    /// that do not overlap is significant, whatever the drift.
+    /// that do not overlap is significant, whatever the drift. Otherwise, a wrong verdict in either direction has a
+    /// probability of at most 5% in total, so each direction has half of it.
     fn verdict(&self, thresholds: &Thresholds) -> Verdict {
         if thresholds.are_close(self.medians) {
             return Verdict::Similar;
         }
-        match self.bounds {
-            None => Verdict::NotTested,
-            Some((lower, _)) if lower > 0.0 || self.is_apart && self.estimate > 0.0 => {
-                Verdict::Slower
-            }
-            Some((_, upper)) if upper < 0.0 || self.is_apart => Verdict::Faster,
-            Some(_) => Verdict::WithinNoise,
+        let Some((lower, upper)) = self.bounds else { return Verdict::NotTested };
+        let is_unlikely = self.p < CHANCE / 2.0 + ROUNDING;
+        if self.is_apart || is_unlikely && (lower > 0.0 || upper < 0.0) {
+            if self.estimate > 0.0 { Verdict::Slower } else { Verdict::Faster }
+        } else {
+            Verdict::WithinNoise
         }
     }
 }
