@@ -1,35 +1,20 @@
-//! Prints, for each convolution in two traces, the ops and kernels that it runs, and their times.
+//! Prints what each convolution becomes on two platforms: kernels by role, library, precision, the share of work that is
+//! not the convolution itself, how near it comes to the device's peak, and what to try.
 //!
 //! ```text
 //! cargo run --example convolution_lowering [-- BASELINE CANDIDATE]
 //! ```
-//! The example reproduces the regression analysis in `docs/guides/walkthrough.md` step by step: it selects the rows for
-//! one op, groups these rows by input shapes, and lists the ops and kernels on each side. Without arguments, the
-//! example uses the ResNet pair in `examples/traces`.
+//! The rows are those of `porting.csv` whose class is `convolution`. Without arguments, the example uses the ResNet pair
+//! in `examples/traces`.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write;
-use tracetree::analysis::Analysis;
-use tracetree::analysis::account::Row;
-use tracetree::trace::{Argument, Nanos};
-use tracetree::{Comparison, ComparisonOptions, PerSide, Side};
+use tracetree::analysis::porting::{Explained, PortingRow};
+use tracetree::trace::Nanos;
+use tracetree::{Comparison, ComparisonOptions, Side};
 
 const BASELINE: &str = "examples/traces/resnet.rocm.json.gz";
 const CANDIDATE: &str = "examples/traces/resnet.cuda.json.gz";
-/// For the forward and the backward pass, the lowest op that contains the whole convolution on every platform.
-const CONVOLUTIONS: [&str; 2] = ["aten::_convolution", "aten::convolution_backward"];
-const WIDTH: usize = 58;
-
-/// All convolutions with the same input shapes.
-#[derive(Default)]
-struct Lowering {
-    rows: usize,
-    time: PerSide<Nanos>,
-    /// The number and total time of the GPU events, for each op and each kernel that the op launches.
-    parts: PerSide<BTreeMap<(String, String), (usize, Nanos)>>,
-}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -39,58 +24,58 @@ fn main() -> Result<(), Box<dyn Error>> {
     let comparison = Comparison::open(baseline.as_str(), candidate.as_str(), &options)?;
 
     let mut out = std::io::stdout().lock();
-    for op in CONVOLUTIONS {
-        let mut lowerings: Vec<_> = lowerings(comparison.analysis(), op).into_iter().collect();
-        lowerings.sort_by_key(|(shapes, lowering)| {
-            (Reverse(difference(lowering).abs()), shapes.clone())
-        });
-        for (shapes, lowering) in lowerings {
-            writeln!(out, "{op} of {shapes} (count: {})", lowering.rows)?;
-            show(&lowering, &mut out)?;
-        }
+    let analysis = comparison.analysis();
+    let convolutions = analysis.porting().rows.iter().filter(|row| row.class == "convolution");
+    for row in convolutions {
+        show(
+            row,
+            [&analysis.names()[Side::Baseline], &analysis.names()[Side::Candidate]],
+            &mut out,
+        )?;
     }
     Ok(())
 }
 
-/// The rows for `op`, grouped by the shapes of the input, weight and bias.
-fn lowerings(analysis: &Analysis, op: &str) -> BTreeMap<String, Lowering> {
-    let mut lowerings: BTreeMap<String, Lowering> = BTreeMap::new();
-    for row in analysis.rows().iter().filter(|row| row.name(analysis.diff()) == op) {
-        // Tensors come first. Arguments with the shape `[]`, which are scalars and lists, are dropped.
-        let shapes = row.argument_text(analysis.diff(), Argument::Shape, Side::Baseline);
-        let tensors = shapes.split_once(", []").map(|(tensors, _)| format!("{tensors}]"));
-        let lowering = lowerings.entry(tensors.unwrap_or_else(|| shapes.to_owned())).or_default();
-        lowering.rows += 1;
-        for side in Side::BOTH {
-            lowering.time[side] += row.time[side];
-            add_parts(analysis, row, side, lowering);
-        }
-    }
-    lowerings
-}
-
-fn add_parts(analysis: &Analysis, row: &Row, side: Side, lowering: &mut Lowering) {
-    let tree = analysis.tree(side);
-    for &event in &row.events[side] {
-        let op = analysis.diff().op_of(side, event).map_or("", |op| tree.name(op));
-        let key = (op.to_owned(), tree.name(event).to_owned());
-        let part = lowering.parts[side].entry(key).or_default();
-        part.0 += 1;
-        part.1 += tree.duration(event);
-    }
-}
-
-fn show(lowering: &Lowering, out: &mut impl Write) -> std::io::Result<()> {
+fn show(row: &PortingRow, names: [&String; 2], out: &mut impl Write) -> std::io::Result<()> {
+    let dims =
+        &row.dims[if row.dims.baseline.is_empty() { Side::Candidate } else { Side::Baseline }];
+    let tensors = dims.split_once(", []").map_or(dims.as_str(), |(tensors, _)| tensors);
+    writeln!(out, "{} of {tensors} in {} ({})", row.name, row.module, row.explained.label())?;
     for side in Side::BOTH {
-        writeln!(out, "  {} {:>10} us", side.label(), lowering.time[side])?;
-        for ((op, kernel), (count, time)) in &lowering.parts[side] {
-            let kernel: String = kernel.chars().take(WIDTH).collect();
-            writeln!(out, "    {time:>12} us {count:>4} x {op} > {kernel}")?;
-        }
+        let calls = row.calls[side].max(1);
+        let kernels: Vec<String> = row.roles[side]
+            .iter()
+            .map(|(role, &(count, time))| {
+                let each = time.as_micros() / calls as f64;
+                format!("{:.2} × {} {each:.1} µs", count as f64 / calls as f64, role.label())
+            })
+            .collect();
+        let per_call = row.time[side].as_micros() / calls as f64;
+        write!(out, "  {:10} {per_call:>9.1} µs per call, {calls} calls: ", names[side as usize])?;
+        writeln!(out, "{}", kernels.join(", "))?;
+        let mut facts = vec![row.libraries[side].clone()];
+        facts.extend(row.generation[side].map(|generation| format!("for {}", generation.name)));
+        facts.extend(row.precision[side].map(str::to_owned));
+        facts.extend(row.peak_pct[side].map(|pct| format!("{pct:.0}% of the peak")));
+        facts.extend(row.not_work_pct(side).map(|pct| format!("{pct:.0}% is not the convolution")));
+        facts.retain(|fact| !fact.is_empty());
+        writeln!(out, "  {:10} {}", "", facts.join(", "))?;
     }
-    writeln!(out, "  difference {:+.3} us\n", difference(lowering).as_micros())
+    if row.explained == Explained::Modelled {
+        writeln!(
+            out,
+            "  hardware {}, software {} µs per step",
+            micros(row.hardware),
+            micros(row.software)
+        )?;
+    }
+    for hint in &row.hints {
+        let on = hint.side.map_or_else(String::new, |side| format!("{}: ", names[side as usize]));
+        writeln!(out, "  try: {on}{}", hint.text)?;
+    }
+    writeln!(out)
 }
 
-fn difference(lowering: &Lowering) -> Nanos {
-    lowering.time.candidate - lowering.time.baseline
+fn micros(time: Nanos) -> String {
+    format!("{:+.1}", time.as_micros())
 }

@@ -204,6 +204,13 @@ impl Comparison {
         self.of_kind(TableKind::Efficiency)
     }
 
+    /// Each op on both platforms: what runs it there, and how much of the difference the hardware explains
+    /// (`porting.csv`).
+    #[getter]
+    fn porting(&self) -> Table {
+        self.of_kind(TableKind::Porting)
+    }
+
     /// Every event and its counterpart in the other trace (`uid_map.csv`).
     #[getter]
     fn uid_map(&self) -> Table {

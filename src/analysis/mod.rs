@@ -16,6 +16,8 @@ pub mod efficiency;
 pub mod fusion;
 mod grouped;
 #[doc(hidden)]
+pub mod kernel_facts;
+#[doc(hidden)]
 pub mod kernels;
 #[doc(hidden)]
 pub mod layers;
@@ -26,6 +28,9 @@ pub mod named_calls;
 #[doc(hidden)]
 pub mod obstacles;
 mod options;
+#[doc(hidden)]
+pub mod porting;
+mod precision;
 pub mod replay;
 #[doc(hidden)]
 pub mod robust;

@@ -16,6 +16,7 @@ use super::kernels::{SameKernels, Stacks, find_same_kernels, note_unclassified, 
 use super::layers::LayerPairs;
 use super::named_calls::{NamedCalls, ops_by_name};
 use super::options::AnalysisOptions;
+use super::porting::{Porting, porting};
 use super::replay::{Effect, Effects, Reason, Replays};
 use super::runs::{Run, RunTimes, StepTimes, step_times_of_sides};
 use super::side_names;
@@ -142,6 +143,11 @@ stages! {
 
     /// The changes between the two programs, and the cost of each change per step.
     changes: Changes = Changes::of[diff, ledger, compared, wall, categories, comparability];
+
+    /// The comparison of the two platforms, op by op.
+    #[doc(hidden)]
+    porting: Porting =
+        porting[diff, ledger, compared, wall, categories, comparability, efficiency, changes];
 
     /// The effect of each change on the step time, computed by replay; or the reason if the traces cannot be replayed,
     /// and the side that has the problem. The side is `None` if the problem concerns the comparison as a whole.

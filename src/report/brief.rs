@@ -5,7 +5,7 @@
 //! part of the key. A value never contains a line break. `docs/start/agent.md` lists the keys.
 
 use super::Report;
-use super::text::{Layer, Line, one_line, shorten};
+use super::text::{Layer, Line, Port, one_line, shorten};
 use crate::analysis::Analysis;
 use crate::analysis::verdict::Verdict;
 use crate::side::Side;
@@ -71,6 +71,9 @@ fn text(report: &Report, most: usize) -> String {
         brief.line(&format!("{key}_cost_ms"), &cost(line));
         brief.line(&format!("{key}_attributed_ms"), &millis(change.cost.as_millis()));
         brief.line(&format!("{key}_where"), &short(&change.place, SENTENCE));
+    }
+    for (text, at) in narrative.port.iter().flat_map(Port::sentences).zip(1..) {
+        brief.line(&format!("port_{at}"), &short(&text, SENTENCE));
     }
     brief.line("other_speed_ms", &sum(&narrative.other_speed));
     brief.line("noise_or_not_tested_ms", &sum(&narrative.within_noise));

@@ -65,8 +65,8 @@ pub use summary::{
     WallSide, WallSummary, largest_differences, summarise, write_summary,
 };
 pub use text::{
-    Action, CauseLine, Layer, Line, Narrative, cause_lines, evidence, node_name,
-    sentence as verdict,
+    Action, CauseLine, Layer, Line, Narrative, Port, PortClass, PortItem, cause_lines, evidence,
+    node_name, sentence as verdict,
 };
 #[doc(hidden)]
 pub use text::{Unit, Width, code, one_line, plain, shorten, times};

@@ -24,6 +24,7 @@ mod named_calls;
 mod names;
 mod overlap;
 mod phases;
+mod porting;
 mod rows;
 mod runs;
 mod same_kernels;
@@ -68,6 +69,8 @@ pub enum TableKind {
     Fusion,
     /// `efficiency`.
     Efficiency,
+    /// `porting`.
+    Porting,
     /// `uid_map`.
     UidMap,
     /// `steps`.
@@ -116,7 +119,7 @@ pub enum TableKind {
 
 impl TableKind {
     /// All tables, in the order in which they are documented.
-    pub const ALL: [TableKind; 31] = [
+    pub const ALL: [TableKind; 32] = [
         TableKind::Rows,
         TableKind::UniqueArgs,
         TableKind::Names,
@@ -126,6 +129,7 @@ impl TableKind {
         TableKind::SameKernels,
         TableKind::Fusion,
         TableKind::Efficiency,
+        TableKind::Porting,
         TableKind::UidMap,
         TableKind::Steps,
         TableKind::StepPairs,
@@ -162,6 +166,7 @@ impl TableKind {
             TableKind::SameKernels => "same_kernels",
             TableKind::Fusion => "fusion",
             TableKind::Efficiency => "efficiency",
+            TableKind::Porting => "porting",
             TableKind::UidMap => "uid_map",
             TableKind::Steps => "steps",
             TableKind::StepPairs => "step_pairs",
@@ -215,6 +220,7 @@ impl TableKind {
             TableKind::SameKernels => same_kernels::table(self.name(), analysis),
             TableKind::Fusion => fusion::table(self.name(), analysis),
             TableKind::Efficiency => efficiency::table(self.name(), analysis),
+            TableKind::Porting => porting::table(self.name(), analysis),
             TableKind::UidMap => uid_map::table(self.name(), analysis),
             TableKind::Steps => steps::table(self.name(), analysis),
             TableKind::StepPairs => step_pairs::table(self.name(), analysis),

@@ -14,6 +14,7 @@ mod memory;
 mod memory_peaks;
 mod named_calls;
 mod overlap;
+mod porting;
 mod real_pairs;
 mod regions;
 mod several_runs;

@@ -4,7 +4,6 @@ use super::by_step::ByStep;
 use super::cause::{Cause, signed_ms};
 use super::gpu::{BusyPart, Kernels, PartKind, is_host};
 use super::host::IdlePart;
-use super::kernel_words;
 use super::places::Place;
 use super::places::{module_class, plain_node_name, plain_owner_name};
 use super::reason::Reason;
@@ -12,6 +11,7 @@ use super::scale::Scale;
 use crate::analysis::account::Ledger;
 use crate::analysis::efficiency::{WorkChange, clause, work_change};
 use crate::analysis::fusion::{FusionRow, KernelChange};
+use crate::analysis::kernel_facts::{KernelFacts, short_name};
 use crate::analysis::wall::{IdleKind, Wall};
 use crate::diff::{MergedId, TraceDiff};
 use crate::order::Order as _;
@@ -220,8 +220,8 @@ fn swapped(part: &BusyPart<'_>) -> String {
         return String::new();
     }
     let told = |name: Option<&str>| {
-        let words = name.map(kernel_words::words);
-        match (name.map(kernel_words::short), words) {
+        let words = name.map(|name| KernelFacts::of(name, None).words());
+        match (name.map(short_name), words) {
             (Some(name), Some(words)) if !words.is_empty() => format!("{name} ({words})"),
             (Some(name), Some(_) | None) => name,
             (None, Some(_) | None) => "nothing".to_owned(),

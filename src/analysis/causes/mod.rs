@@ -19,7 +19,6 @@ mod clock;
 mod evidence;
 mod gpu;
 mod host;
-pub(in crate::analysis) mod kernel_words;
 mod merge;
 mod places;
 mod reason;

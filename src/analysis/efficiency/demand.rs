@@ -1,7 +1,8 @@
 //! Defines the minimum work of an op, which is its *demand*, and helpers that several formulas use.
 
-use super::dtype::{Dtype, Precision};
+use super::dtype::Dtype;
 use super::inputs::{Inputs, Tensor};
+use crate::analysis::precision::Precision;
 
 /// The kind of hardware unit that runs an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,54 +1,6 @@
 //! Determines the element size and the precision of a type from its name in a trace or in a kernel name.
 
-/// A number format for which devices publish separate peak rates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[doc(hidden)]
-pub enum Precision {
-    /// 64-bit floating point.
-    Fp64,
-    /// 32-bit floating point.
-    Fp32,
-    /// 32-bit floating point, but products are computed with a 10-bit mantissa.
-    Tf32,
-    /// IEEE half precision.
-    Fp16,
-    /// Brain floating point (bfloat16).
-    Bf16,
-    /// 8-bit floating point with any number of exponent and mantissa bits.
-    Fp8,
-    /// 4-bit floating point.
-    Fp4,
-    /// 8-bit integers.
-    Int8,
-}
-
-impl Precision {
-    /// All precisions.
-    pub const ALL: [Precision; 8] = [
-        Precision::Fp64,
-        Precision::Fp32,
-        Precision::Tf32,
-        Precision::Fp16,
-        Precision::Bf16,
-        Precision::Fp8,
-        Precision::Fp4,
-        Precision::Int8,
-    ];
-
-    /// The name of the precision: `fp64`, `fp32`, `tf32`, `fp16`, `bf16`, `fp8`, `fp4` or `int8`.
-    pub fn label(self) -> &'static str {
-        match self {
-            Precision::Fp64 => "fp64",
-            Precision::Fp32 => "fp32",
-            Precision::Tf32 => "tf32",
-            Precision::Fp16 => "fp16",
-            Precision::Bf16 => "bf16",
-            Precision::Fp8 => "fp8",
-            Precision::Fp4 => "fp4",
-            Precision::Int8 => "int8",
-        }
-    }
-}
+use crate::analysis::precision::Precision;
 
 /// The class of an element type. In PyTorch's type promotion, a later class takes precedence over an earlier class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

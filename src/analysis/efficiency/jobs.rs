@@ -18,9 +18,11 @@
 
 use super::collectives::{self, Transfer};
 use super::demand::{Demand, Unit};
-use super::dtype::{Dtype, Precision};
+use super::dtype::Dtype;
 use super::formulas::Weight;
 use super::rules::Models;
+use crate::analysis::kernel_facts;
+use crate::analysis::precision::Precision;
 use crate::program::{LengthsOf, Measure};
 use crate::trace::{ArgumentsId, ByName, Category, Nanos, TextId};
 use crate::tree::{CallId, CallKind, CallTree, Descent};
@@ -116,7 +118,7 @@ fn crosses_to_the_host(name: &str) -> bool {
 
 /// Whether the name of a library kernel shows that 32-bit products are computed with a 10-bit mantissa.
 fn is_tf32(name: &str, unit: Unit) -> bool {
-    unit == Unit::Matrix && (name.contains("tf32") || name.contains("tensorop_s1688gemm"))
+    unit == Unit::Matrix && kernel_facts::is_tf32(name)
 }
 
 /// Finds the modeled ops above events, and caches the minimum work of ops by name and arguments.

@@ -22,10 +22,10 @@ mod rules;
 mod table;
 mod trace;
 
+pub use super::precision::Precision;
 pub use brief::{EfficiencyInfo, FurthestOp};
 pub use clause::{WorkChange, clause, work_change};
 pub use demand::{Demand, Unit};
-pub use dtype::Precision;
 pub use peaks::{DevicePeaks, Peaks};
 pub use roofline::{Bound, Efficiency};
 pub use rules::Models;

@@ -4,7 +4,7 @@
 //! the peak rate.
 
 use super::demand::Unit;
-use super::dtype::Precision;
+use crate::analysis::precision::Precision;
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::{Device, Header};
 use serde::Deserialize;
@@ -47,9 +47,31 @@ pub struct DevicePeaks {
     pub source: String,
     /// Source of the published bandwidth.
     pub memory_source: String,
+    /// The rates that the best known kernels reach; `None` if nobody has published them.
+    achievable: Option<Achievable>,
+}
+
+/// The rates that the best known kernels reach on a device.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Achievable {
+    /// Bandwidth in 10^12 bytes per second.
+    memory_tb_per_s: f64,
+    /// Rate of products of bfloat16 matrices, in 10^12 operations per second.
+    bf16: f64,
+    /// Source of both rates.
+    source: String,
 }
 
 impl DevicePeaks {
+    /// The shares of the published rates that the best known kernels reach: the share of the bandwidth, and the share of
+    /// the rate of matrix products. `None` if nobody has published them.
+    pub fn achievable_shares(&self) -> Option<(f64, f64)> {
+        let achievable = self.achievable.as_ref()?;
+        let matrix = self.matrix.get(Precision::Bf16.label())?;
+        Some((achievable.memory_tb_per_s / self.memory_tb_per_s, achievable.bf16 / matrix))
+    }
+
     /// Peak rate in 10^12 operations per second; `None` if no rate is known for this precision.
     pub fn tflops_per_s(&self, unit: Unit, precision: Precision) -> Option<f64> {
         let of = |table: &BTreeMap<String, f64>| table.get(precision.label()).copied();

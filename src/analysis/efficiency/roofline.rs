@@ -172,6 +172,14 @@ impl Efficiency {
         (self.is_modelled() && self.roofed == self.time).then_some(self.compute_us + self.memory_us)
     }
 
+    /// Like [`Efficiency::roofline_us`], but at the rates that the best known kernels reach on a device with the given
+    /// peaks; `None` if these rates are unknown, too.
+    pub(in crate::analysis) fn achievable_us(&self, peaks: &DevicePeaks) -> Option<f64> {
+        self.roofline_us()?;
+        let (memory, matrix) = peaks.achievable_shares()?;
+        Some(self.memory_us / memory + self.compute_us / matrix)
+    }
+
     /// The bound that accounts for most of the time at the roofline; `None` if this time is unknown.
     #[doc(hidden)]
     pub fn bound(&self) -> Option<Bound> {

@@ -18,6 +18,7 @@ mod overview;
 mod page_rows;
 mod page_tree;
 mod policy;
+mod porting;
 mod regions;
 mod scale;
 mod sides;
@@ -45,6 +46,7 @@ use efficiency::EfficiencyLine;
 use first::First;
 use memory::MemorySection;
 use overview::{Input, Line, Segment};
+use porting::PortingSection;
 use regions::RegionLine;
 use std::io::{self, Write};
 
@@ -110,6 +112,7 @@ struct Page<'a> {
     lists: &'a [List],
     evidence: String,
     efficiency: Vec<EfficiencyLine>,
+    porting: Option<PortingSection>,
     changes: Vec<ChangeLine<'a>>,
     charts: Vec<Chart>,
     left_out: LeftOut,
@@ -152,6 +155,7 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
         causes,
         lists: shared.lists(),
         efficiency: efficiency::lines(analysis, unit),
+        porting: porting::section(analysis, narrative, unit),
         measure: overview::measure_title(analysis.ledger().measure()),
         unit: unit.label(),
         names: Side::BOTH.map(|side| analysis.names()[side].as_str()),

@@ -6,7 +6,7 @@ use crate::analysis::Analysis;
 use crate::analysis::comparability::INCOMPLETE;
 use crate::report::shared::Shared;
 use crate::report::summary::Summary;
-use crate::report::text::{Line, Narrative, capitalised, cause_lines, evidence, plain};
+use crate::report::text::{Line, Narrative, Port, capitalised, cause_lines, evidence, plain};
 use crate::side::Side;
 use std::fmt::Write as _;
 
@@ -29,6 +29,7 @@ pub(super) fn answer(shared: &Shared) -> String {
     }
     let _ = writeln!(text, "Verdict: {}.\n", evidence(analysis, &summary.verdict));
     text += &alert(analysis, summary);
+    text += &narrative.port.as_ref().map(|port| porting(port, narrative)).unwrap_or_default();
     for layer in narrative.layers() {
         let is_certain = *layer == narrative.certain;
         let measure = if is_certain { format!(": {}", narrative.measure()) } else { String::new() };
@@ -47,6 +48,38 @@ pub(super) fn answer(shared: &Shared) -> String {
     text += &next(narrative);
     text += &causes(analysis);
     text
+}
+
+/// The comparison of two platforms.
+fn porting(port: &Port, narrative: &Narrative) -> String {
+    let mut text = String::from("### What the hardware explains\n\n");
+    for line in [&port.split, &port.limit, &port.peaks] {
+        if !line.is_empty() {
+            let _ = writeln!(text, "{}\n", wrapped(line));
+        }
+    }
+    let row = |cells: &[String; 8]| {
+        format!("| {} |\n", cells.iter().map(|text| wrapped(text)).collect::<Vec<_>>().join(" | "))
+    };
+    text += &row(&port.titles(&narrative.names));
+    text += "|---|--:|--:|--:|--:|--:|--:|---|\n";
+    text.extend(port.cells().iter().map(row));
+    for side in Side::BOTH {
+        for item in &port.slower_on[side] {
+            let name = wrapped(&narrative.names[side]);
+            let sentence = wrapped(&item.sentence);
+            let _ = write!(
+                text,
+                "\n- look at {name}: {} {sentence} ({})",
+                item.cost,
+                wrapped(&item.why)
+            );
+        }
+    }
+    for line in port.both.iter().chain(&port.lowering) {
+        let _ = write!(text, "\n- {}", wrapped(line));
+    }
+    text + "\n\n"
 }
 
 /// A list item with a part of the difference and its cost.

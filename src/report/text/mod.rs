@@ -7,6 +7,7 @@ mod labels;
 mod markup;
 pub(super) mod merged_tree;
 mod narrative;
+mod port;
 mod remarks;
 mod step_figures;
 mod verdict;
@@ -24,6 +25,7 @@ pub(super) use labels::{NamedBy, named_by};
 pub(crate) use markup::capitalised;
 pub use markup::{code, plain};
 pub use narrative::{Action, Layer, Line, Narrative};
+pub use port::{Port, PortClass, PortItem};
 #[cfg(feature = "html")]
 pub(super) use step_figures::Figures;
 pub use verdict::{evidence, sentence};

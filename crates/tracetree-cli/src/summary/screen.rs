@@ -3,7 +3,8 @@
 use super::{BOLD, DIM, colour};
 use std::io::{self, Write};
 use tracetree::report::Width;
-use tracetree::report::{Layer, Line, Narrative};
+use tracetree::report::{Layer, Line, Narrative, Port};
+use tracetree::{PerSide, Side};
 
 /// Maximum number of lines on the screen.
 const LINES: usize = 24;
@@ -69,10 +70,16 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
     page.text("dim", &narrative.confidence, 2);
     // The leading change is not printed here, because it is printed below as the first entry of the first section.
     page.text("", narrative.state.as_deref().unwrap_or_default(), 2);
-    page.text("dim", &narrative.split, 2);
+    let is_short = limits.changes <= 4;
+    if narrative.port.is_none() || !is_short {
+        page.text("dim", &narrative.split, 2);
+    }
     let runs = if limits.details == usize::MAX { narrative.runs.as_slice() } else { &[] };
     for remark in narrative.remarks.iter().chain(runs) {
         page.text("dim", remark, 2);
+    }
+    if let Some(port) = &narrative.port {
+        page.port(port, &narrative.names, limits);
     }
     let all = || narrative.layers().flat_map(|layer| &layer.lines);
     let widest = |text: fn(&Line) -> &str| {
@@ -103,10 +110,18 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
         page.lines.push(String::new());
         page.lines.push(format!("{BOLD}What to do{BOLD:#}"));
     }
-    for (action, number) in narrative.next.iter().zip(1..) {
+    let actions = if narrative.port.is_some() && is_short { 1 } else { usize::MAX };
+    for (action, number) in narrative.next.iter().take(actions).zip(1..) {
         page.action(&format!("{number}. "), &action.text, &action.command);
     }
     page.lines
+}
+
+fn shorten_end(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    text.chars().take(room.saturating_sub(1)).chain(['…']).collect()
 }
 
 /// Collects the lines of the output.
@@ -134,6 +149,61 @@ impl Page {
                 _ => format!("{start}{line}"),
             });
         }
+    }
+
+    /// Adds the comparison of two platforms.
+    fn port(&mut self, port: &Port, names: &PerSide<String>, limits: Limits) {
+        self.text("", &port.limit, 0);
+        self.lines.push(String::new());
+        self.text("bold", &port.split, 0);
+        self.text("dim", &port.peaks, 0);
+        let classes = port.cells();
+        let shown = classes.len().min(limits.others.max(5));
+        self.columns(&port.titles(names), &classes[..shown]);
+        let items = match limits.details {
+            usize::MAX => usize::MAX,
+            0 => 1,
+            _ => 2,
+        };
+        for side in Side::BOTH {
+            if port.slower_on[side].is_empty() {
+                continue;
+            }
+            self.lines.push(format!("{BOLD}Look at {}{BOLD:#}", names[side]));
+            for item in port.slower_on[side].iter().take(items) {
+                self.hanging("", "  ", &format!("{} {}", item.cost, item.sentence));
+                self.hanging("dim", "    ", &item.why);
+            }
+        }
+        for text in &port.both {
+            self.hanging("", "Both: ", text);
+        }
+        if limits.details > 0 {
+            for text in &port.lowering {
+                self.text("dim", text, 2);
+            }
+        }
+    }
+
+    /// Adds a table: the first and the last column start at the left, the others end at the right.
+    fn columns(&mut self, titles: &[String; 8], rows: &[[String; 8]]) {
+        let width = |at: usize| {
+            let cells = rows.iter().map(|row| &row[at]).chain([&titles[at]]);
+            cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+        };
+        let widths: Vec<usize> = (0..titles.len()).map(width).collect();
+        let room = self.width.columns();
+        let line = |cells: &[String; 8]| {
+            let mut text = format!("{:<room$}", cells[0], room = widths[0]);
+            for at in 1..titles.len() - 1 {
+                text += &format!("  {:>room$}", cells[at], room = widths[at]);
+            }
+            text += &format!("  {}", cells[titles.len() - 1]);
+            shorten_end(&text, room)
+        };
+        let head = line(titles);
+        self.lines.push(format!("{DIM}{head}{DIM:#}"));
+        self.lines.extend(rows.iter().map(line));
     }
 
     /// Adds an action. If its command takes several lines, every line except the last ends with a backslash and no word

@@ -1,13 +1,13 @@
 //! Creates the changes for the outermost calls that have no counterpart with the same name: changes of layers, ops, the
 //! optimizer, attention, device reads, data loading, collectives, or Python code.
 
-use crate::analysis::causes::kernel_words;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::{Position, either, function};
 use crate::analysis::changes::survey::{
     Modules, RECOMPUTING, Survey, Surveyor, autograd_node, class_around, is_in_optimizer,
 };
+use crate::analysis::kernel_facts::short_name;
 use crate::analysis::steps::StepPairs;
 use crate::diff::{MergedId, MergedNode, TraceDiff};
 use crate::side::{PerSide, Side};
@@ -178,7 +178,7 @@ fn claim_root(
         if diff.tree(side).kind(call) == CallKind::Runtime {
             let tree = diff.tree(side);
             for kernel in tree.subtree(call).filter(|&below| tree.kind(below) == CallKind::Gpu) {
-                draft.name(side, &kernel_words::short(tree.name(kernel)));
+                draft.name(side, &short_name(tree.name(kernel)));
             }
         } else if surveys[side].names().is_empty() && !is_recomputed {
             draft.name(side, diff.plain_name(side, call));

@@ -34,9 +34,9 @@ const VIEWS: [&str; 8] = [
 ];
 
 pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
-    into_environment(drafts);
     switches_into_kernels(drafts);
     modes_and_selection(drafts);
+    into_environment(drafts);
     into_regions(drafts, modules);
     into_warm_up(drafts);
     into_precision(drafts);
@@ -119,8 +119,8 @@ fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
     }
 }
 
-/// Folds kernel selection and math mode changes into the environment change: a different device or software
-/// version explains such changes.
+/// Folds the choice of kernels into the environment change: a different device or software version explains it. Whatever
+/// a user can set stays a change of its own.
 fn into_environment(drafts: &mut Drafts<'_>) {
     let notes = &drafts.comparability.both;
     let notes = ["DIFFERENT_DEVICE", "DIFFERENT_VERSIONS"].map(|code| notes.get(code));
@@ -129,7 +129,8 @@ fn into_environment(drafts: &mut Drafts<'_>) {
     let vendors = PerSide::from_fn(|side| Platform::of(drafts.diff.tree(side).trace()).vendor);
     let PerSide { baseline: one, candidate: two } = vendors;
     let is_known = |vendor: Vendor| matches!(vendor, Vendor::Nvidia | Vendor::Amd);
-    if notes[0].is_none() && one != two && is_known(one) && is_known(two) {
+    let is_other_vendor = one != two && is_known(one) && is_known(two);
+    if notes[0].is_none() && is_other_vendor {
         messages.push(format!("GPUs of {} → {}", one.label(), two.label()));
     }
     if messages.is_empty() {
@@ -139,14 +140,43 @@ fn into_environment(drafts: &mut Drafts<'_>) {
     for message in messages {
         drafts.at(at).pair(&message, "");
     }
-    fold_where(drafts, at, &[ChangeKind::KernelSelection, ChangeKind::MathMode], |_| true);
+    fold_where(drafts, at, &[ChangeKind::KernelSelection], |draft| draft.switched.is_none());
+    // A math mode is a setting, unless one of the platforms has no such mode.
+    let lacks_mode = is_other_vendor || Side::BOTH.into_iter().any(|side| lacks_tf32(drafts, side));
+    fold_where(drafts, at, &[ChangeKind::MathMode], |draft| lacks_mode && draft.switched.is_none());
     fold_where(drafts, at, &[ChangeKind::Attention], |draft| {
         !names(draft).any(|name| backend(name).is_some())
     });
-    // Ops of one vendor's libraries do not exist on the other vendor's platform.
-    fold_where(drafts, at, &[ChangeKind::Ops, ChangeKind::Shapes], |draft| {
-        names(draft).any(|name| name.contains("miopen")) && !draft.names.baseline.is_empty()
+    // What an op of PyTorch calls is its implementation. Ops of one vendor's libraries do not exist on the other
+    // vendor's platform.
+    let diff = drafts.diff;
+    let is_of_vendor = |draft: &Draft| {
+        is_other_vendor && names(draft).any(|name| name.to_ascii_lowercase().contains("miopen"))
+    };
+    fold_where(drafts, at, &[ChangeKind::Ops], |draft| {
+        let is_inside = draft.nodes.iter().all(|&node| is_in_op(diff, node));
+        !names(draft).any(|name| backend(name).is_some()) && is_inside || is_of_vendor(draft)
     });
+    fold_where(drafts, at, &[ChangeKind::Shapes], is_of_vendor);
+}
+
+/// Whether the devices on a side are NVIDIA GPUs without TF32, which are older than Ampere.
+fn lacks_tf32(drafts: &Drafts<'_>, side: Side) -> bool {
+    const AMPERE: i64 = 8;
+    let trace = drafts.diff.tree(side).trace();
+    let capabilities = trace.header().devices.iter().filter_map(|device| device.capability);
+    Platform::of(trace).vendor == Vendor::Nvidia
+        && capabilities.into_iter().any(|(major, _)| major < AMPERE)
+}
+
+/// Whether the nearest call above a node is an op of PyTorch's own library.
+fn is_in_op(diff: &TraceDiff, node: MergedId) -> bool {
+    diff.merged().parent(node).is_some_and(|above| {
+        diff.merged().node(above).calls().all(|(side, call)| {
+            let tree = diff.tree(side);
+            tree.kind(call) == CallKind::Op && tree.name(call).starts_with("aten::")
+        })
+    })
 }
 
 /// Merges a changed library setting for convolutions into the kernel change that the setting causes.

@@ -6,6 +6,7 @@ use crate::analysis::categories::CategoryTable;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::either;
+use crate::analysis::kernel_facts::is_tf32;
 use crate::diff::{MergedId, TraceDiff};
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
@@ -185,12 +186,6 @@ fn other_mode(names: &PerSide<BTreeSet<&str>>) -> Option<(&'static str, &'static
         (false, true) if !runs.baseline && is_product(Side::Baseline) => Some(("FP32", "TF32")),
         _ => None,
     }
-}
-
-/// Whether a kernel's name shows that it multiplies with TF32 precision. In kernel names, `s1688` is the shape of the
-/// TF32 instruction.
-fn is_tf32(name: &str) -> bool {
-    name.contains("tf32") || name.contains("s1688")
 }
 
 /// Whether a kernel's name shows that it multiplies 32-bit floats without using TF32.

@@ -2,9 +2,10 @@
 
 use super::Op;
 use crate::analysis::efficiency::demand::{Demand, Unit};
-use crate::analysis::efficiency::dtype::{Dtype, Precision};
+use crate::analysis::efficiency::dtype::Dtype;
 use crate::analysis::efficiency::inputs::Inputs;
 use crate::analysis::efficiency::rules::Models;
+use crate::analysis::precision::Precision;
 use crate::program::Lengths;
 
 /// The minimum work of an op for which the types of lists and the lengths of requests are unknown.

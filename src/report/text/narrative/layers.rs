@@ -5,6 +5,7 @@ use super::super::step_figures::Figures;
 use super::{Layer, Line};
 use crate::analysis::Analysis;
 use crate::analysis::changes::{Certainty, Change, ChangeKind, Changes};
+use crate::analysis::porting::Differs;
 use crate::analysis::replay::{Effect, Effects};
 use crate::analysis::runs::has_runs;
 use crate::analysis::verdict::Repeats;
@@ -142,7 +143,11 @@ fn of_change(
 ) -> Line {
     let shown = |time: Nanos| figures.signed(time.0 as f64);
     let cost = effect.map_or(change.cost, |effect| effect.alone);
-    let sentence = one_line(&change.sentence).into_owned();
+    let sentence = match port(analysis, figures).filter(|_| change.kind == ChangeKind::Environment)
+    {
+        Some(sentence) => sentence,
+        None => one_line(&change.sentence).into_owned(),
+    };
     // The sentence for a change at a single call site already names the call site.
     let place = if sentence.contains(&change.place) { "" } else { change.place.as_str() };
     Line {
@@ -162,6 +167,23 @@ fn of_change(
         shown: if takes_no_time(change, cost) { String::new() } else { shown(cost) },
         ..plain(figures, cost, sentence)
     }
+}
+
+/// What the other device does to the GPU time; `None` if the devices are the same.
+fn port(analysis: &Analysis, figures: Figures) -> Option<String> {
+    let porting = analysis.porting();
+    let is_port = porting.differs == Some(Differs::Devices) && porting.sums().rho.is_some();
+    is_port.then(|| {
+        let sums = porting.sums();
+        let [hardware, software] =
+            [sums.hardware, sums.software].map(|part| figures.signed(part.0 as f64));
+        let names = analysis.names();
+        format!(
+            "GPU work on the {} instead of the {}: of its GPU time, hardware {hardware}, software {software}",
+            one_line(&names.candidate),
+            one_line(&names.baseline)
+        )
+    })
 }
 
 /// Whether a change concerns the recording (such as a different device) and has no cost of its own.

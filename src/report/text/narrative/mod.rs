@@ -15,6 +15,7 @@ mod headline;
 mod layers;
 mod next;
 
+use super::port::Port;
 use super::remarks::{remarks, runs};
 use super::step_figures::Figures;
 use crate::analysis::Analysis;
@@ -41,6 +42,8 @@ pub struct Narrative {
     pub split: String,
     /// A remark that the programs are identical, have little in common, or run nothing at all; `None` otherwise.
     pub state: Option<String>,
+    /// The comparison of the two platforms; `None` if the devices are the same.
+    pub port: Option<Port>,
     /// The changes in the program, largest absolute cost first.
     pub certain: Layer,
     /// Parts of the difference that no change explains and that exceed run-to-run noise.
@@ -129,6 +132,7 @@ impl Narrative {
             leading: headline::leading(analysis, &layers.certain),
             split: headline::split(analysis, figures),
             state: headline::state(analysis),
+            port: Port::of(analysis),
             remarks: remarks(analysis),
             runs: runs(analysis),
             next: next::actions(analysis, figures, &layers),

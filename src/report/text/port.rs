@@ -1,0 +1,511 @@
+//! Describes the comparison of two platforms: what the hardware explains, what is slower than that, and where to look.
+
+use crate::analysis::Analysis;
+use crate::analysis::efficiency::DevicePeaks;
+use crate::analysis::kernel_facts::Role;
+use crate::analysis::porting::{Differs, Porting, PortingRow, PortingSums};
+use crate::analysis::wall::{IdleKind, idle_owner_name};
+use crate::escape::one_line;
+use crate::order::Order as _;
+use crate::program::Measure;
+use crate::side::{PerSide, Side};
+use crate::signed::signed;
+use crate::trace::Nanos;
+use crate::tree::ModuleName;
+use std::collections::BTreeMap;
+
+/// Above this share of idle time on both sides, the host limits the step.
+const IDLE: f64 = 0.5;
+/// Below this share on both sides, the GPU does.
+const BUSY: f64 = 0.2;
+/// An owner of idle time is named if it has this share of the step on a side.
+const OWNER: f64 = 0.18;
+/// Maximum number of classes and of items in each list.
+const CLASSES: usize = 5;
+const ITEMS: usize = 4;
+/// A class is listed if it has this share of the GPU time of a side.
+const LISTED: f64 = 0.002;
+
+/// The comparison of two platforms in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+#[doc(hidden)]
+pub struct Port {
+    /// What limits the step: the host, the GPU, or neither alone.
+    pub limit: String,
+    /// The difference in GPU time, and the parts that explain it.
+    pub split: String,
+    /// The ratios of the devices' peaks; empty if the devices are the same or a device is unknown.
+    pub peaks: String,
+    /// The unit of the times in `classes` and in the lists, such as `ms`.
+    pub unit: &'static str,
+    /// A row for each large class of work.
+    pub classes: Vec<PortClass>,
+    /// On each side, the ops that are slower there than the hardware explains, the largest part first.
+    pub slower_on: PerSide<Vec<PortItem>>,
+    /// What concerns both sides.
+    pub both: Vec<String>,
+    /// The kernels of a convolution on each side; empty if there are none or if they are the same.
+    pub lowering: Vec<String>,
+}
+
+/// A class of work on both platforms; all figures are texts, and empty if unknown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
+pub struct PortClass {
+    /// The class, such as `linear`.
+    pub name: String,
+    /// Time per step on each side.
+    pub times: PerSide<String>,
+    /// Ratio of the times.
+    pub ratio: String,
+    /// The ratio that the hardware explains; `neither` if no side comes near its peaks.
+    pub hardware: String,
+    /// The part of the difference that the hardware does not explain.
+    pub software: String,
+    /// Minimum time as a percentage of the time.
+    pub peak: String,
+    /// The libraries on both sides.
+    pub library: String,
+}
+
+/// An op that is slower on one side than the hardware explains.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
+pub struct PortItem {
+    /// The software part of the difference per step, with its sign and unit.
+    pub cost: String,
+    /// The op, its shape, its times and how near it comes to the peaks.
+    pub sentence: String,
+    /// What runs it on each side, and what to try.
+    pub why: String,
+    /// The absolute value of the cost.
+    pub size: Nanos,
+}
+
+impl Port {
+    /// The description; `None` unless the devices differ and both sides have GPU events.
+    pub(super) fn of(analysis: &Analysis) -> Option<Port> {
+        let porting = analysis.porting();
+        let has_both = porting.time.baseline > Nanos::ZERO && porting.time.candidate > Nanos::ZERO;
+        let is_port = porting.differs == Some(Differs::Devices)
+            && analysis.ledger().measure() == Measure::GpuTime
+            && has_both;
+        is_port.then(|| Writer::new(analysis, porting).port())
+    }
+}
+
+impl Port {
+    /// The most important statements, at most five: how the difference splits, what limits the step, where to look.
+    pub fn sentences(&self) -> Vec<String> {
+        let items = self.slower_on.baseline.iter().chain(&self.slower_on.candidate);
+        let mut items: Vec<&PortItem> = items.collect();
+        items.sort_by(|a, b| b.size.cmp(&a.size));
+        let items = items.into_iter().map(|item| format!("{} {}", item.cost, item.sentence));
+        [self.split.clone(), self.limit.clone()].into_iter().chain(items.take(3)).collect()
+    }
+
+    /// The titles of the columns of `classes`.
+    pub fn titles(&self, names: &PerSide<String>) -> [String; 8] {
+        let time = format!("{} per step", self.unit);
+        let of = |text: &str| text.to_owned();
+        let (a, b) = (names.baseline.clone(), names.candidate.clone());
+        [time, a, b, of("ratio"), of("hardware"), of("software"), of("% of peak"), of("library")]
+    }
+
+    /// The cells of `classes`.
+    pub fn cells(&self) -> Vec<[String; 8]> {
+        let row = |class: &PortClass| {
+            let PortClass { name, times, ratio, hardware, software, peak, library } = class.clone();
+            [name, times.baseline, times.candidate, ratio, hardware, software, peak, library]
+        };
+        self.classes.iter().map(row).collect()
+    }
+}
+
+struct Writer<'a> {
+    analysis: &'a Analysis,
+    porting: &'a Porting,
+    names: PerSide<String>,
+    devices: PerSide<Option<(i64, i64)>>,
+    unit: &'static str,
+    scale: f64,
+    decimals: usize,
+}
+
+impl<'a> Writer<'a> {
+    fn new(analysis: &'a Analysis, porting: &'a Porting) -> Writer<'a> {
+        let per_step = |side: Side| porting.time[side].0 as f64 / porting.steps[side].max(1) as f64;
+        let (unit, scale, decimals) = match per_step(Side::Baseline).max(per_step(Side::Candidate))
+        {
+            30e6.. => ("ms", 1e6, 1),
+            3e6.. => ("ms", 1e6, 2),
+            _ => ("µs", 1e3, 1),
+        };
+        let devices = PerSide::from_fn(|side| {
+            let devices = &analysis.tree(side).trace().header().devices;
+            devices.first().and_then(|device| device.capability)
+        });
+        let names = PerSide::from_fn(|side| one_line(&analysis.names()[side]).into_owned());
+        Writer { analysis, porting, names, devices, unit, scale, decimals }
+    }
+
+    fn port(&self) -> Port {
+        let items = |side: Side| {
+            self.porting.slower_on(side).take(ITEMS).map(|row| self.item(row)).collect()
+        };
+        Port {
+            limit: self.limit(),
+            split: self.split(),
+            peaks: self.peaks(),
+            unit: self.unit,
+            classes: self.classes(),
+            slower_on: PerSide::from_fn(items),
+            both: self.both(),
+            lowering: self.lowering(),
+        }
+    }
+
+    fn per_step(&self, side: Side, time: Nanos) -> f64 {
+        time.0 as f64 / self.porting.steps[side].max(1) as f64
+    }
+
+    fn show(&self, side: Side, time: Nanos) -> String {
+        format!("{:.*}", self.decimals, self.per_step(side, time) / self.scale)
+    }
+
+    fn signed(&self, difference: Nanos) -> String {
+        signed(difference.0 as f64 / self.scale, self.decimals)
+    }
+
+    fn limit(&self) -> String {
+        let totals = PerSide::from_fn(|side| self.analysis.wall().totals(side));
+        let idle = totals.map(|of| of.idle_share().unwrap_or_default());
+        let percent = idle.map(|share| format!("{:.0}", 100.0 * share));
+        let shares = format!("{} → {}% idle", percent.baseline, percent.candidate);
+        if idle.baseline.min(idle.candidate) > IDLE {
+            return format!("The host limits both ({shares}): {}", self.host());
+        }
+        if idle.baseline.max(idle.candidate) < BUSY {
+            return format!("The GPU limits both, so kernels decide: {shares}");
+        }
+        format!("GPU and host both matter: {shares}")
+    }
+
+    /// The call for which the GPU waits longest, or how short the kernels are.
+    fn host(&self) -> String {
+        let wall = self.analysis.wall();
+        let mut owners: BTreeMap<String, PerSide<Nanos>> = BTreeMap::new();
+        let of_host = |kind: IdleKind| matches!(kind, IdleKind::Host | IdleKind::Tail);
+        for row in wall.idle().iter().filter(|row| of_host(row.kind)) {
+            let name = idle_owner_name(self.analysis.diff(), row);
+            let sum = owners.entry(plain_function(&name)).or_default();
+            for side in Side::BOTH {
+                sum[side] += row.time[side];
+            }
+        }
+        let largest = |time: &PerSide<Nanos>| time.baseline.max(time.candidate);
+        let owner = owners.iter().max_by_key(|(_, time)| largest(time));
+        let share =
+            |side: Side, time: Nanos| time.0 as f64 / wall.totals(side).own().0.max(1) as f64;
+        if let Some((name, time)) = owner
+            && Side::BOTH.into_iter().any(|side| share(side, time[side]) > OWNER)
+        {
+            let [a, b] =
+                Side::BOTH.map(|side| format!("{:.1}", self.per_step(side, time[side]) / 1e6));
+            return format!("the GPU waits {a} → {b} ms for {name}");
+        }
+        let events = PerSide::from_fn(|side| {
+            let rows = self.porting.rows.iter();
+            rows.flat_map(|row| row.roles[side].values()).map(|&(count, _)| count).sum::<u64>()
+        });
+        let mean = |side: Side, time: Nanos| time.as_micros() / events[side].max(1) as f64;
+        let [every_a, every_b] = Side::BOTH.map(|side| mean(side, wall.totals(side).own()));
+        let [runs_a, runs_b] = Side::BOTH.map(|side| mean(side, self.porting.time[side]));
+        format!(
+            "a kernel every {every_a:.0} → {every_b:.0} µs that runs {runs_a:.1} → {runs_b:.1} µs, so no kernel change can \
+             help; capture a graph, use torch.compile, or a larger batch"
+        )
+    }
+
+    fn split(&self) -> String {
+        let sums = self.porting.sums();
+        let mut parts = vec![
+            format!("hardware explains {}", self.signed(sums.hardware)),
+            format!("software {}", self.signed(sums.software)),
+        ];
+        for (what, part) in [
+            ("short kernels", sums.short),
+            ("work without a model", sums.not_modelled),
+            ("changes of the program", sums.changed),
+        ] {
+            let shown = self.signed(part);
+            if !shown.starts_with('±') {
+                parts.push(format!("{what} {shown}"));
+            }
+        }
+        let difference = self.signed(sums.difference);
+        format!("GPU time {difference} {}: {}", self.unit, parts.join(", "))
+    }
+
+    fn peaks(&self) -> String {
+        let of = |side: Side| self.analysis.efficiency()[side].peaks();
+        let (Some(a), Some(b)) = (of(Side::Baseline), of(Side::Candidate)) else {
+            return String::new();
+        };
+        let achievable = |of: &DevicePeaks| of.achievable_shares().unwrap_or((1.0, 1.0));
+        let has_both = a.achievable_shares().is_some() && b.achievable_shares().is_some();
+        let range = |published: f64, achieved: f64| {
+            if !has_both || (published - achieved).abs() < 0.005 {
+                format!("{published:.2}×")
+            } else {
+                format!("{:.2}–{:.2}×", published.min(achieved), published.max(achieved))
+            }
+        };
+        let memory = a.memory_tb_per_s / b.memory_tb_per_s;
+        let by_memory = memory * achievable(a).0 / achievable(b).0;
+        let mut text = format!(
+            "Hardware: {} → {} TB/s = {} the time",
+            a.memory_tb_per_s,
+            b.memory_tb_per_s,
+            range(memory, by_memory)
+        );
+        let matrix = |of: &DevicePeaks| {
+            use crate::analysis::efficiency::{Precision, Unit};
+            of.tflops_per_s(Unit::Matrix, Precision::Bf16)
+        };
+        if let (Some(one), Some(two)) = (matrix(a), matrix(b)) {
+            let by_matrix = one / two * achievable(a).1 / achievable(b).1;
+            text +=
+                &format!(", bf16 {one:.0} → {two:.0} TFLOP/s = {}", range(one / two, by_matrix));
+        }
+        text
+    }
+
+    fn classes(&self) -> Vec<PortClass> {
+        let all = self.porting.time;
+        let share = |sums: &PortingSums| {
+            let of = |side: Side| sums.time[side].0 as f64 / all[side].0.max(1) as f64;
+            of(Side::Baseline).max(of(Side::Candidate))
+        };
+        let classes = self.porting.classes();
+        let listed = classes.iter().filter(|(_, sums)| share(sums) > LISTED);
+        // Convolutions are what people port for, so they are always among the classes.
+        let (first, others): (Vec<_>, Vec<_>) =
+            listed.partition(|(class, _)| *class == "convolution");
+        let rest = others.into_iter().take(CLASSES - first.len());
+        let mut shown: Vec<&(&str, PortingSums)> = rest.chain(first).collect();
+        let longest = |sums: &PortingSums| sums.time.baseline.max(sums.time.candidate);
+        shown.order_by(|a, b| longest(&b.1).cmp(&longest(&a.1)));
+        shown.into_iter().map(|(class, sums)| self.class(class, sums)).collect()
+    }
+
+    fn class(&self, class: &str, sums: &PortingSums) -> PortClass {
+        let rows = || self.porting.rows.iter().filter(|row| row.class == class);
+        let is_modelled = rows().any(|row| row.rho.is_some());
+        let times = PerSide::from_fn(|side| self.show(side, sums.time[side]));
+        let [a, b] = Side::BOTH.map(|side| self.per_step(side, sums.time[side]));
+        let library = PerSide::from_fn(|side| {
+            let longest = rows().max_by_key(|row| row.time[side]);
+            longest.map_or_else(String::new, |row| {
+                without_tile(&row.implementation(side, self.devices[side]))
+            })
+        });
+        let percent = |pct: Option<f64>| pct.map(|pct| format!("{pct:.0}"));
+        let peak = sums.peak_pct.map(percent);
+        PortClass {
+            name: class.to_owned(),
+            times,
+            ratio: if a > 0.0 && b > 0.0 { format!("{:.2}×", b / a) } else { String::new() },
+            hardware: match sums.rho {
+                Some((low, high)) => range(low, high),
+                None if is_modelled => "neither".to_owned(),
+                None => String::new(),
+            },
+            software: if is_modelled { self.signed(sums.software) } else { String::new() },
+            peak: match (peak.baseline, peak.candidate) {
+                (Some(a), Some(b)) if is_modelled => format!("{a} → {b}"),
+                (_, _) => String::new(),
+            },
+            library: if library.baseline == library.candidate {
+                library.baseline
+            } else {
+                format!("{} → {}", library.baseline, library.candidate)
+            },
+        }
+    }
+
+    fn item(&self, row: &PortingRow) -> PortItem {
+        let [a, b] = Side::BOTH.map(|side| self.show(side, row.time[side]));
+        let ratio = row.ratio(self.porting.steps);
+        let ratio = ratio.map_or_else(String::new, |ratio| format!(", {ratio:.2}×"));
+        let peak = row.peak_pct.map(|pct| pct.map(|pct| format!("{pct:.0}")));
+        let peak = match (peak.baseline, peak.candidate) {
+            (Some(a), Some(b)) => format!(", {a} → {b}% of peak"),
+            (_, _) => String::new(),
+        };
+        let calls =
+            row.calls.baseline.max(row.calls.candidate) / self.porting.steps.baseline.max(1);
+        let module = match row.module.as_str() {
+            "" => String::new(),
+            module => format!(", {module}"),
+        };
+        let hardware = match row.rho {
+            Some((low, high)) if row.is_near_peak => format!(" (hardware {})", range(low, high)),
+            _ => " (neither is near its peak)".to_owned(),
+        };
+        let [one, two] = Side::BOTH.map(|side| row.implementation(side, self.devices[side]));
+        let hints = row.hints.iter().map(|hint| match hint.side {
+            Some(side) => format!("{}: {}", self.names[side], hint.text),
+            None => hint.text.clone(),
+        });
+        let why: Vec<String> = std::iter::once(format!("{one} → {two}")).chain(hints).collect();
+        PortItem {
+            cost: format!("{} {}", self.signed(row.software), self.unit),
+            sentence: format!(
+                "{}{}, {calls}×{module}: {a} → {b} {}{ratio}{hardware}{peak}",
+                plain_op(&row.name),
+                shape(&row.dims.baseline),
+                self.unit,
+            ),
+            why: why.join("; "),
+            size: row.software.abs(),
+        }
+    }
+
+    fn both(&self) -> Vec<String> {
+        let mut both = Vec::new();
+        if let Some(unfused) = self.porting.unfused.first() {
+            let [a, b] = Side::BOTH.map(|side| self.show(side, unfused.time[side]));
+            let share = |side: Side| {
+                100.0 * unfused.time[side].0 as f64 / self.porting.time[side].0.max(1) as f64
+            };
+            both.push(format!(
+                "attention is not fused: {a} → {b} {}, {:.0} → {:.0}% of GPU time; use SDPA",
+                self.unit,
+                share(Side::Baseline),
+                share(Side::Candidate)
+            ));
+        }
+        let other: Vec<&PortingRow> = self
+            .porting
+            .rows
+            .iter()
+            .filter(|row| row.hints.iter().any(|hint| hint.side.is_none()))
+            .collect();
+        if let Some(row) = other.first() {
+            let count: u64 = other.iter().map(|row| row.calls.candidate).sum();
+            let count = count / self.porting.steps.candidate.max(1);
+            let [a, b] =
+                [row.precision.baseline, row.precision.candidate].map(Option::unwrap_or_default);
+            both.push(format!(
+                "{count} ops multiply in {a} on {} and in {b} on {}: the results differ, too",
+                self.names.baseline, self.names.candidate
+            ));
+        }
+        both
+    }
+
+    /// The kernels of the longest convolution.
+    fn lowering(&self) -> Vec<String> {
+        let convolutions = self.porting.rows.iter().filter(|row| row.class == "convolution");
+        let longest = convolutions.max_by_key(|row| row.time.baseline.max(row.time.candidate));
+        let Some(row) = longest.filter(|row| row.calls.baseline > 0 && row.calls.candidate > 0)
+        else {
+            return Vec::new();
+        };
+        let sides = PerSide::from_fn(|side| lane(row, side, self.devices[side]));
+        if sides.baseline == sides.candidate {
+            return Vec::new();
+        }
+        let name = format!("{}{}", plain_op(&row.name), shape(&row.dims.baseline));
+        Side::BOTH.map(|side| format!("{name} on {}: {}", self.names[side], sides[side])).into()
+    }
+}
+
+/// The kernels of a call by role, such as `MIOpen + 3 layout + fill (35% is not the work itself)`.
+fn lane(row: &PortingRow, side: Side, device: Option<(i64, i64)>) -> String {
+    let calls = row.calls[side].max(1);
+    let count = |count: u64, what: &str| match count.div_ceil(calls) {
+        1 => what.to_owned(),
+        count => format!("{count} {what}"),
+    };
+    let mut parts = Vec::new();
+    for (&role, &(number, _)) in &row.roles[side] {
+        parts.push(match role {
+            Role::Work => count(number, &without_tile(&row.implementation(side, device))),
+            _ => count(number, role.label()),
+        });
+    }
+    let other = row.not_work_pct(side).filter(|pct| *pct >= 5.0);
+    let other =
+        other.map_or_else(String::new, |pct| format!(" ({pct:.0}% is not the work itself)"));
+    format!("{}{other}", parts.join(" + "))
+}
+
+/// Removes the tile from the description of an implementation.
+fn without_tile(text: &str) -> String {
+    let is_tile =
+        |word: &str| word.contains('x') && word.bytes().all(|b| b.is_ascii_digit() || b == b'x');
+    match text.rsplit_once(' ') {
+        Some((library, tile)) if is_tile(tile) => library.to_owned(),
+        _ => text.to_owned(),
+    }
+}
+
+fn range(low: f64, high: f64) -> String {
+    if high - low < 0.005 { format!("{low:.2}") } else { format!("{low:.2}–{high:.2}") }
+}
+
+fn plain_op(name: &str) -> String {
+    let parts = name.split(" | ").map(|part| part.strip_prefix("aten::").unwrap_or(part));
+    one_line(&parts.collect::<Vec<_>>().join(" | ")).into_owned()
+}
+
+/// The shape of the first tensor with more than one dimension: ` 96×3137×64`; empty if there is none.
+fn shape(dims: &str) -> String {
+    let lists = dims.split('[').filter_map(|part| part.split_once(']')).map(|(list, _)| list);
+    let sizes = lists
+        .map(|list| list.split(',').map(str::trim).collect::<Vec<_>>())
+        .find(|sizes| sizes.len() > 1);
+    sizes.map_or_else(String::new, |sizes| format!(" {}", sizes.join("×")))
+}
+
+/// The name of a function without its file, line and decoration.
+fn plain_function(name: &str) -> String {
+    let name = ModuleName::class_or_name(name);
+    let name = name.rsplit('/').next().unwrap_or(name);
+    let built_in =
+        name.strip_prefix("<built-in method ").or(name.strip_prefix("<built-in function "));
+    let name = built_in.map_or(name, |rest| rest.split([' ', '>']).next().unwrap_or(rest));
+    let mut text = String::new();
+    let mut rest = name;
+    while let Some((before, after)) = rest.split_once('(') {
+        let Some((inside, behind)) = after.split_once(')') else { break };
+        text += before;
+        if !inside.bytes().all(|byte| byte.is_ascii_digit()) {
+            text += &format!("({inside})");
+        }
+        rest = behind;
+    }
+    one_line(&(text + rest)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{plain_function, plain_op, shape};
+
+    #[test]
+    fn ops_shapes_and_functions_are_written_shortly() {
+        assert_eq!(plain_op("aten::_convolution"), "_convolution");
+        assert_eq!(shape("[[4, 3, 224, 224], [768, 3, 16, 16], []]"), " 4×3×224×224");
+        assert_eq!(shape("[[768], [788, 3072]]"), " 788×3072");
+        assert_eq!(shape(""), "");
+        assert_eq!(
+            plain_function("a/b/image_transforms.py(345): normalize"),
+            "image_transforms.py: normalize"
+        );
+        assert_eq!(plain_function("<built-in method item of Tensor object at 0x7>"), "item");
+        assert_eq!(plain_function("(between calls)"), "(between calls)");
+    }
+}
