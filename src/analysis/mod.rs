@@ -31,6 +31,7 @@ mod options;
 #[doc(hidden)]
 pub mod porting;
 mod precision;
+mod pytorch;
 pub mod replay;
 #[doc(hidden)]
 pub mod robust;

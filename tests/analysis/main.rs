@@ -19,5 +19,6 @@ mod real_pairs;
 mod regions;
 mod several_runs;
 mod verdict;
+mod waits;
 mod wall;
 mod what_if;

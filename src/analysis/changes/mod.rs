@@ -26,6 +26,7 @@ use crate::analysis::account::Ledger;
 use crate::analysis::categories::CategoryTable;
 use crate::analysis::steps::StepPairs;
 use crate::order::Order as _;
+pub use between::RangeGaps;
 pub use kind::{Certainty, ChangeKind};
 
 use super::causes::Scale;
@@ -48,7 +49,7 @@ pub struct Changes {
     kernel_speed: Nanos,
     host_speed: Nanos,
     between_calls: Nanos,
-    between_place: Option<String>,
+    between_place: between::Place,
     overlap: Nanos,
     unexplained: Nanos,
     /// Total busy time of matched calls that have the same arguments and run the same kernels.
@@ -259,7 +260,19 @@ impl Changes {
     /// occurs; `None` if there is no such op.
     #[doc(hidden)]
     pub fn between_calls_before(&self) -> Option<&str> {
-        self.between_place.as_deref()
+        self.between_place.before.as_deref()
+    }
+
+    /// The range that contains at least half of the difference in [`between_calls`](Changes::between_calls); `None` if
+    /// there is no such range.
+    #[doc(hidden)]
+    pub fn between_calls_in(&self) -> Option<&RangeGaps> {
+        self.between_place.range.as_ref()
+    }
+
+    /// Number of compared steps on each side.
+    pub(crate) fn steps(&self) -> PerSide<u64> {
+        self.scale.steps
     }
 
     /// Difference per step, candidate − baseline, in the host gaps at matched calls, without the part that is explained

@@ -1,12 +1,12 @@
 //! Collects the measured events of both sides by op, shapes, types and module class.
 
-use super::pytorch::PYTORCH;
 use crate::analysis::account::{Ledger, Row, RowKind};
 use crate::analysis::categories::CategoryTable;
 use crate::analysis::efficiency::{Efficiency, TraceEfficiency};
 use crate::analysis::grouped::Grouped;
 use crate::analysis::kernel_facts::{KernelFacts, Role};
 use crate::analysis::precision::Precision;
+use crate::analysis::pytorch::PYTORCH;
 use crate::analysis::steps::StepPairs;
 use crate::diff::TraceDiff;
 use crate::side::{PerSide, Side};

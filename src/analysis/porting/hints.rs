@@ -1,8 +1,8 @@
 //! What to try about an op, each with the evidence for it. The texts are in `pytorch.toml`.
 
 use super::gather::Kernels;
-use super::pytorch::PYTORCH;
 use crate::analysis::kernel_facts::Role;
+use crate::analysis::pytorch::PYTORCH;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
@@ -84,5 +84,5 @@ fn text(name: &str, values: &[(&str, &str)]) -> String {
 /// The smallest size in `Input Dims` that is not a multiple of [`ALIGNED`], except sizes that are too small to matter.
 fn unaligned_size(dims: &str) -> Option<u64> {
     let sizes = dims.split(|c: char| !c.is_ascii_digit()).filter_map(|size| size.parse().ok());
-    sizes.filter(|size: &u64| *size > 16 && size % ALIGNED != 0).min()
+    sizes.filter(|size: &u64| *size > 16 && !size.is_multiple_of(ALIGNED)).min()
 }

@@ -15,7 +15,6 @@
 
 mod gather;
 mod hints;
-mod pytorch;
 
 use super::account::Ledger;
 use super::categories::CategoryTable;
@@ -74,6 +73,18 @@ pub enum Differs {
     Devices,
     /// The versions of the driver or the libraries, but not the devices.
     Versions,
+}
+
+impl Differs {
+    /// What differs, according to the notes about the two traces; `None` if nothing does, or if it is unknown.
+    pub(crate) fn of(comparability: &Comparability) -> Option<Differs> {
+        let has = |code| comparability.both.get(code).is_some();
+        if has("DIFFERENT_DEVICE") {
+            Some(Differs::Devices)
+        } else {
+            has("DIFFERENT_VERSIONS").then_some(Differs::Versions)
+        }
+    }
 }
 
 /// How the difference of a row is explained.
@@ -319,7 +330,7 @@ pub(super) fn porting(
     changes: &Changes,
 ) -> Porting {
     let scale = Scale::of(wall);
-    let differs = differs(comparability);
+    let differs = Differs::of(comparability);
     if ledger.measure() != Measure::GpuTime {
         return Porting { differs, steps: scale.steps, ..Porting::default() };
     }
@@ -349,15 +360,6 @@ pub(super) fn porting(
     });
     let time = PerSide::from_fn(|side| rows.iter().map(|row| row.time[side]).sum());
     Porting { differs, steps: scale.steps, rows, time, unfused }
-}
-
-fn differs(comparability: &Comparability) -> Option<Differs> {
-    let has = |code| comparability.both.get(code).is_some();
-    if has("DIFFERENT_DEVICE") {
-        Some(Differs::Devices)
-    } else {
-        has("DIFFERENT_VERSIONS").then_some(Differs::Versions)
-    }
 }
 
 /// The positions of the attribution rows that belong to a change of the program. Everything that a user can set is such a

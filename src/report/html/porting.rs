@@ -124,7 +124,13 @@ fn lane(row: &PortingRow, side: Side) -> Vec<LanePart> {
                 "" => row.kernel[side].as_str(),
                 libraries => libraries,
             },
-            _ => role.label(),
+            Role::Memset
+            | Role::Layout
+            | Role::Im2Col
+            | Role::Fill
+            | Role::SplitK
+            | Role::Bias
+            | Role::Cast => role.label(),
         };
         let count = count.div_ceil(calls);
         LanePart {

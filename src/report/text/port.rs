@@ -12,6 +12,7 @@ use crate::side::{PerSide, Side};
 use crate::signed::signed;
 use crate::trace::Nanos;
 use crate::tree::ModuleName;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Above this share of idle time on both sides, the host limits the step.
@@ -86,11 +87,13 @@ pub struct PortItem {
 impl Port {
     /// The description; `None` unless the devices differ and both sides have GPU events.
     pub(super) fn of(analysis: &Analysis) -> Option<Port> {
+        // The comparison is not computed if the devices are the same.
+        if Differs::of(analysis.comparability()) != Some(Differs::Devices) {
+            return None;
+        }
         let porting = analysis.porting();
         let has_both = porting.time.baseline > Nanos::ZERO && porting.time.candidate > Nanos::ZERO;
-        let is_port = porting.differs == Some(Differs::Devices)
-            && analysis.ledger().measure() == Measure::GpuTime
-            && has_both;
+        let is_port = analysis.ledger().measure() == Measure::GpuTime && has_both;
         is_port.then(|| Writer::new(analysis, porting).port())
     }
 }
@@ -100,7 +103,7 @@ impl Port {
     pub fn sentences(&self) -> Vec<String> {
         let items = self.slower_on.baseline.iter().chain(&self.slower_on.candidate);
         let mut items: Vec<&PortItem> = items.collect();
-        items.sort_by(|a, b| b.size.cmp(&a.size));
+        items.sort_by_key(|item| Reverse(item.size));
         let items = items.into_iter().map(|item| format!("{} {}", item.cost, item.sentence));
         [self.split.clone(), self.limit.clone()].into_iter().chain(items.take(3)).collect()
     }
@@ -251,7 +254,12 @@ impl<'a> Writer<'a> {
     fn peaks(&self) -> String {
         let of = |side: Side| self.analysis.efficiency()[side].peaks();
         let (Some(a), Some(b)) = (of(Side::Baseline), of(Side::Candidate)) else {
-            return String::new();
+            let unknown = Side::BOTH.into_iter().filter(|&side| of(side).is_none());
+            let unknown: Vec<&str> = unknown.map(|side| self.names[side].as_str()).collect();
+            return format!(
+                "The peaks of {} are unknown, so hardware and software cannot be told apart (--peaks FILE)",
+                unknown.join(" and ")
+            );
         };
         let achievable = |of: &DevicePeaks| of.achievable_shares().unwrap_or((1.0, 1.0));
         let has_both = a.achievable_shares().is_some() && b.achievable_shares().is_some();
@@ -434,7 +442,13 @@ fn lane(row: &PortingRow, side: Side, device: Option<(i64, i64)>) -> String {
     for (&role, &(number, _)) in &row.roles[side] {
         parts.push(match role {
             Role::Work => count(number, &without_tile(&row.implementation(side, device))),
-            _ => count(number, role.label()),
+            Role::Memset
+            | Role::Layout
+            | Role::Im2Col
+            | Role::Fill
+            | Role::SplitK
+            | Role::Bias
+            | Role::Cast => count(number, role.label()),
         });
     }
     let other = row.not_work_pct(side).filter(|pct| *pct >= 5.0);

@@ -12,7 +12,7 @@ use crate::analysis::verdict::Repeats;
 use crate::escape::one_line;
 use crate::order::Order as _;
 use crate::program::Measure;
-use crate::side::Side;
+use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallKind;
 use std::cmp::Reverse;
@@ -49,7 +49,11 @@ pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
     certain.order_by_key(|line| (Reverse(line.cost.abs()), line.number));
     certain.extend(effects.and_then(|effects| together(figures, effects)));
     let rest = match effects {
-        Some(effects) => left_of_the_step(analysis, figures, effects).into_iter().collect(),
+        Some(effects) => {
+            let wait = wait(analysis, figures);
+            let left = left_of_the_step(analysis, figures, effects, wait.as_ref());
+            wait.into_iter().chain(left).collect()
+        }
         None => same_program(analysis, figures),
     };
     let noise = Noise::of(analysis, figures);
@@ -143,11 +147,9 @@ fn of_change(
 ) -> Line {
     let shown = |time: Nanos| figures.signed(time.0 as f64);
     let cost = effect.map_or(change.cost, |effect| effect.alone);
-    let sentence = match port(analysis, figures).filter(|_| change.kind == ChangeKind::Environment)
-    {
-        Some(sentence) => sentence,
-        None => one_line(&change.sentence).into_owned(),
-    };
+    let is_environment = change.kind == ChangeKind::Environment;
+    let port = if is_environment { port(analysis, figures) } else { None };
+    let sentence = port.unwrap_or_else(|| one_line(&change.sentence).into_owned());
     // The sentence for a change at a single call site already names the call site.
     let place = if sentence.contains(&change.place) { "" } else { change.place.as_str() };
     Line {
@@ -219,10 +221,17 @@ fn together(figures: Figures, effects: &Effects) -> Option<Line> {
 }
 
 /// The step-time difference that remains when the joint effect of all changes is subtracted.
-fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) -> Option<Line> {
+fn left_of_the_step(
+    analysis: &Analysis,
+    figures: Figures,
+    effects: &Effects,
+    wait: Option<&Line>,
+) -> Option<Line> {
     let changes = analysis.changes();
-    let left = changes.difference() - effects.joint.alone;
+    let waited = wait.map_or(Nanos::ZERO, |line| line.cost);
+    let left = changes.difference() - effects.joint.alone - waited;
     let attributed: Nanos = changes.without_change().map(|part| part.cost).into_iter().sum();
+    let attributed = attributed - waited;
     // If the devices differ, the difference in kernel speed is attributed to the change of device.
     let is_other = changes.list().iter().any(|change| change.kind == ChangeKind::Environment);
     let kernels = if is_other {
@@ -235,6 +244,9 @@ fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) ->
         (name, _) => name.replace('_', " "),
     };
     let mut parts = changes.without_change();
+    if let Some(between) = parts.iter_mut().find(|part| part.name == "between_calls") {
+        between.cost -= waited;
+    }
     parts.order_by_key(|part| Reverse(part.cost.abs()));
     let parts: Vec<String> = parts
         .into_iter()
@@ -295,10 +307,12 @@ fn same_program(analysis: &Analysis, figures: Figures) -> Vec<Line> {
     } else {
         ("less", "faster", "more")
     };
+    let wait = wait(analysis, figures);
+    let waited = wait.as_ref().map_or(Nanos::ZERO, |line| line.cost);
     let parts = [
         (changes.kernel_speed(), format!("The same {kernels} take {ratio}")),
         (changes.host_speed(), format!("The {device} waits {host} for the host in the same calls")),
-        (changes.between_calls(), between_calls(changes, device)),
+        (changes.between_calls() - waited, between_calls(changes, device)),
         (
             changes.overlap(),
             format!(
@@ -308,5 +322,26 @@ fn same_program(analysis: &Analysis, figures: Figures) -> Vec<Line> {
         (changes.unexplained(), "Work without a known call".to_owned()),
     ];
     let lines = parts.into_iter().map(|(time, sentence)| plain(figures, time, sentence));
-    lines.filter(is_shown).collect()
+    wait.into_iter().chain(lines.filter(is_shown)).collect()
+}
+
+/// The wait in a range that the program or PyTorch marked, such as `The step waits for the data loader: 20.00 → 44.00
+/// ms`; `None` if the time between calls differs elsewhere, or too little to show.
+fn wait(analysis: &Analysis, figures: Figures) -> Option<Line> {
+    let range = analysis.changes().between_calls_in()?;
+    let steps = analysis.changes().steps();
+    let per_step = PerSide::from_fn(|side| range.time[side].0 as f64 / steps[side].max(1) as f64);
+    let time = figures.change(per_step);
+    let sentence = match range.waits_for() {
+        Some(what) => format!("The step waits for {what}: {time}"),
+        None => format!("The host is between calls in the range {}: {time}", one_line(&range.name)),
+    };
+    let line = Line {
+        remark: match range.advice() {
+            "" => String::new(),
+            advice => format!("try {advice}"),
+        },
+        ..plain(figures, range.difference, sentence)
+    };
+    is_shown(&line).then_some(line)
 }

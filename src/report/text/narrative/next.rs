@@ -24,6 +24,9 @@ pub(super) fn actions(analysis: &Analysis, figures: Figures, layers: &Layers) ->
         });
     }
     actions.extend(layers.certain.lines.first().and_then(of_change));
+    let parts = layers.other_speed.lines.iter().chain(&layers.within_noise.lines);
+    let advice = parts.map(|line| line.remark.as_str()).find(|remark| remark.starts_with("try "));
+    actions.extend(advice.map(|advice| Action { text: advice.to_owned(), command: String::new() }));
     if !has_runs(analysis.runs()) {
         actions.push(more_runs(analysis));
     }
