@@ -67,7 +67,7 @@ fn a_range_of_the_program_is_named_as_written_and_no_wait_is_claimed() {
         assert!(lines[0].sentence.contains("in the range tokenize"), "{}", lines[0].sentence);
         assert!(lines.iter().all(|line| !line.sentence.contains("data loader")));
     });
-    let same = texts.map(|_| texts.baseline.clone());
+    let same = PerSide::new(texts.baseline.clone(), texts.baseline);
     compare_texts(&same, |analysis| {
         assert!(analysis.changes().between_calls_in().is_none());
         assert!(Side::BOTH.iter().all(|&side| analysis.wall().totals(side).steps == 4));

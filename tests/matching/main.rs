@@ -17,3 +17,4 @@ mod recorded;
 mod recurring;
 mod replaced;
 mod sure;
+mod vendors;

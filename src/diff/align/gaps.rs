@@ -228,6 +228,9 @@ impl<'a, 'b> Gap<'a, 'b> {
     /// gap.
     pub(super) fn variants(&mut self) -> Vec<(u32, u32)> {
         let works = PerSide::from_fn(|side| self.working_ops(side));
+        if let Some(twins) = self.vendor_twins(&works) {
+            return vec![twins];
+        }
         let as_many = works.baseline.len() == works.candidate.len();
         let mut found = Vec::new();
         let mut from = 0;
@@ -245,6 +248,22 @@ impl<'a, 'b> Gap<'a, 'b> {
             }
         }
         found
+    }
+
+    /// The ops of two vendors' libraries that do the same, if each of them is the only op of a vendor's library in its
+    /// run. Their names are enough evidence: one library adds the bias inside its op, the other leaves it to the
+    /// caller.
+    fn vendor_twins(&self, works: &PerSide<Vec<usize>>) -> Option<(u32, u32)> {
+        let only = PerSide::from_fn(|side| {
+            let calls = works[side].iter().map(|&at| self.runs[side][at]);
+            let key = |call: u32| self.outlines[side].keys[call as usize];
+            let mut of_vendor = calls.filter(|&call| self.words.is_of_vendor(key(call)));
+            of_vendor.next().filter(|_| of_vendor.next().is_none())
+        });
+        let (a, b) = only.baseline.zip(only.candidate)?;
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        let (mine, theirs) = (x.keys[a as usize], y.keys[b as usize]);
+        (mine != theirs && self.words.are_vendor_twins(mine, theirs)).then_some((a, b))
     }
 
     /// The positions of a run's ops that launch GPU work.

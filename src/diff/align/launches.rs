@@ -39,10 +39,25 @@ impl Aligner<'_> {
             });
             if mine.len() == theirs.len() {
                 for (a, b) in mine.into_iter().zip(theirs) {
-                    self.pair_in_place(a, b);
+                    if !self.are_of_free_ops(a, b) {
+                        self.pair_in_place(a, b);
+                    }
                 }
             }
         }
+    }
+
+    /// Whether two launches with different kernels belong to two unmatched ops. Their position is then no evidence.
+    fn are_of_free_ops(&self, a: u32, b: u32) -> bool {
+        let is_of_free_op = |side: Side, call: u32| {
+            let op = self.trees[side].parent(CallId(call)).map(|op| op.0);
+            op.is_some_and(|op| {
+                self.outlines[side].kind(op) == CallKind::Op && self.is_free(side, op)
+            })
+        };
+        !self.is_equal(a, b)
+            && is_of_free_op(Side::Baseline, a)
+            && is_of_free_op(Side::Candidate, b)
     }
 
     /// The launch with the longest kernel; on a tie, the first such launch. The helper kernels of a

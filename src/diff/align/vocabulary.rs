@@ -42,6 +42,8 @@ struct Name {
     generated: bool,
     /// Whether the number in the name identifies the call.
     numbered: bool,
+    /// For an op of a vendor's library, the name without the vendor: `convolution` in `miopen_convolution`.
+    of_vendor: Option<u32>,
 }
 
 impl Vocabulary {
@@ -103,7 +105,9 @@ impl Vocabulary {
         let stem = stem(part).map(|stem| id(format!("{stem}…")));
         let is_multi_tensor = || regions::single_tensor_op(name).is_some();
         let generated = kind == CallKind::Op && (regions::is_generated(name) || is_multi_tensor());
-        Name { words, stem, code, generated, numbered: false }
+        let of_vendor = Some(part).filter(|_| kind == CallKind::Op).and_then(without_vendor);
+        let of_vendor = of_vendor.map(|rest| id(format!("…{rest}")));
+        Name { words, stem, code, generated, numbered: false, of_vendor }
     }
 
     fn name(&self, key: Key) -> Option<&Name> {
@@ -170,6 +174,17 @@ impl Vocabulary {
         self.name(key).is_some_and(|name| name.generated)
     }
 
+    /// Whether an op calls a vendor's library.
+    pub(super) fn is_of_vendor(&self, key: Key) -> bool {
+        self.name(key).is_some_and(|name| name.of_vendor.is_some())
+    }
+
+    /// Whether two ops do the same with the libraries of two vendors, as `miopen_convolution` and `cudnn_convolution`
+    /// do.
+    pub(super) fn are_vendor_twins(&self, a: Key, b: Key) -> bool {
+        self.agree(a, b, |name| name.of_vendor)
+    }
+
     fn agree(&self, a: Key, b: Key, part: impl Fn(&Name) -> Option<u32>) -> bool {
         let of = |key: Key| self.name(key).and_then(&part);
         of(a).is_some() && of(a) == of(b)
@@ -208,6 +223,15 @@ fn long_words(name: &str) -> Vec<String> {
 
 /// Words that indicate when an op runs, not what it does.
 const PHASES: [&str; 2] = ["backward", "forward"];
+
+/// The libraries that PyTorch names in its ops.
+const VENDORS: [&str; 5] = ["cudnn_", "miopen_", "mkldnn_", "mps_", "xpu_"];
+
+/// `convolution` for `miopen_convolution` and `cudnn_convolution`.
+fn without_vendor(name: &str) -> Option<&str> {
+    let name = name.trim_start_matches('_');
+    VENDORS.iter().find_map(|vendor| name.strip_prefix(vendor))
+}
 
 fn stem(name: &str) -> Option<&str> {
     let stem = name.trim_start_matches('_').split('_').next().unwrap_or(name);
