@@ -1,0 +1,36 @@
+//! Chooses the usual cause of a change. A cause is mentioned only if the change itself is evidence for it.
+
+use super::draft::Draft;
+use super::facts::is_first_input_larger;
+use super::kind::ChangeKind;
+use super::optimizer;
+use super::rules::anomaly::ANOMALY;
+use super::rules::arguments::OPTIMIZER;
+use crate::diff::TraceDiff;
+
+/// The setting or code that usually causes such a change; empty if there is none.
+pub(super) fn usual(diff: &TraceDiff, draft: &Draft) -> &'static str {
+    let is_channels_last = || {
+        let mut formats = draft.pairs.keys().flat_map(|(one, two)| [one, two]);
+        formats.any(|format| format == "channels_last")
+    };
+    match draft.kind {
+        ChangeKind::Ops if draft.subject == ANOMALY => "torch.autograd.set_detect_anomaly(True)",
+        ChangeKind::Optimizer => optimizer::usual(&optimizer::reason(diff, draft).0),
+        ChangeKind::MemoryFormat if !is_channels_last() => "",
+        ChangeKind::Shapes => sizes(diff, draft),
+        // Recordings that contain different layers have no usual cause.
+        ChangeKind::Recording if !draft.nodes.is_empty() => "",
+        kind => kind.usual(),
+    }
+}
+
+fn sizes(diff: &TraceDiff, draft: &Draft) -> &'static str {
+    match &draft.operand {
+        Some(operand) if operand.is_kernel => "",
+        Some(_) => "model size",
+        None if draft.subject == OPTIMIZER => "model size",
+        None if is_first_input_larger(diff) => "batch size, sequence length",
+        None => "",
+    }
+}
