@@ -154,7 +154,7 @@ fn is_firm(diff: &TraceDiff, side: Side, event: CallId) -> bool {
 /// The outermost calls that have no counterpart with the same name. Only calls in compared steps and outside of regions
 /// are returned. A call below a differing call belongs to the latter if it is returned. A thread, or a frame outside of
 /// the steps, is not returned; then the frames below it are ignored, too, but the ops are returned. Frames that only one
-/// side recorded are no differences.
+/// side recorded are ignored.
 fn roots(diff: &TraceDiff, compared: &StepPairs) -> Vec<MergedId> {
     let merged = diff.merged();
     let frames = identity::frames(diff);

@@ -14,14 +14,20 @@ pub(super) fn usual(diff: &TraceDiff, draft: &Draft) -> &'static str {
         let mut formats = draft.pairs.keys().flat_map(|(one, two)| [one, two]);
         formats.any(|format| format == "channels_last")
     };
-    match draft.kind {
-        ChangeKind::Ops if draft.subject == ANOMALY => "torch.autograd.set_detect_anomaly(True)",
-        ChangeKind::Optimizer => optimizer::usual(&optimizer::reason(diff, draft).0),
-        ChangeKind::MemoryFormat if !is_channels_last() => "",
-        ChangeKind::Shapes => sizes(diff, draft),
-        // Recordings that contain different layers have no usual cause.
-        ChangeKind::Recording if !draft.nodes.is_empty() => "",
-        kind => kind.usual(),
+    let kind = draft.kind;
+    if kind == ChangeKind::Ops && draft.subject == ANOMALY {
+        "torch.autograd.set_detect_anomaly(True)"
+    } else if kind == ChangeKind::Optimizer {
+        optimizer::usual(&optimizer::reason(diff, draft).0)
+    } else if kind == ChangeKind::Shapes {
+        sizes(diff, draft)
+    } else if kind == ChangeKind::MemoryFormat && !is_channels_last()
+        || kind == ChangeKind::Recording && !draft.nodes.is_empty()
+    {
+        // Recordings that contain different layers have no usual cause, either.
+        ""
+    } else {
+        kind.usual()
     }
 }
 

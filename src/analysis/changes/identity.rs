@@ -1,7 +1,7 @@
-//! Decides whether the two programs are identical, from an account of everything that was recorded about them.
+//! Decides whether the two programs are identical, from everything that was recorded about them.
 //!
 //! The absence of changes proves nothing: a rule may overlook a call. Two programs are therefore identical only if no
-//! change was found *and* the account balances: each op, launch and GPU event in the compared steps has a counterpart
+//! change was found *and* nothing is left over: each op, launch and GPU event in the compared steps has a counterpart
 //! with the same name, the same recorded arguments, and the same launch size or number of bytes. What was not recorded
 //! limits the statement.
 
@@ -13,7 +13,7 @@ use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Recorder, TextId};
 use crate::tree::{CallId, CallKind};
 
-/// The account of what the two programs have in common.
+/// What the two programs have in common, and what is left over.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Identity {
     /// Whether at least one call in the compared steps is matched.
@@ -46,7 +46,7 @@ pub(crate) struct Identity {
 impl Identity {
     pub(super) fn of(diff: &TraceDiff, compared: &StepPairs) -> Identity {
         let frames = frames(diff);
-        let mut account = Identity {
+        let mut found = Identity {
             unread: Side::BOTH.map(|side| Unread::of(diff.tree(side).trace()).count()).iter().sum(),
             has_frames: frames.baseline && frames.candidate,
             has_frames_on_one_side: frames.baseline != frames.candidate,
@@ -56,10 +56,10 @@ impl Identity {
         for (_, node) in diff.merged().nodes() {
             let mut calls = node.calls();
             if calls.all(|(side, call)| compared.is_compared(diff, side, call)) {
-                account.add(diff, node, &mut texts);
+                found.add(diff, node, &mut texts);
             }
         }
-        account
+        found
     }
 
     fn add(&mut self, diff: &TraceDiff, node: MergedNode, texts: &mut SharedTexts<'_>) {
@@ -98,7 +98,7 @@ impl Identity {
         self.has_matches && !self.has_changes && self.remainder().is_none()
     }
 
-    /// What the account has left although no change was found; `None` if it balances.
+    /// What differs although no change was found; `None` if nothing does.
     pub(crate) fn remainder(&self) -> Option<String> {
         if self.has_changes {
             return None;

@@ -237,7 +237,7 @@ impl Changes {
         self.identity.is_identical()
     }
 
-    /// The account on which [`is_identical`](Changes::is_identical) is based.
+    /// The counts on which [`is_identical`](Changes::is_identical) is based.
     pub(crate) fn identity(&self) -> &Identity {
         &self.identity
     }

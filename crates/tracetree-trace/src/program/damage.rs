@@ -197,9 +197,9 @@ impl fmt::Display for Damage {
             ),
             Damage::LaunchesWithoutWork(launches, all) if launches == all => write!(
                 f,
-                "{} and no GPU event: GPU activity was not recorded, so GPU time is unknown. Record with \
+                "{} without a GPU event: GPU activity was not recorded, so GPU time is unknown. Record with \
                  ProfilerActivity.CUDA, and allow access to CUPTI or ROCm (permissions, containers, WSL)",
-                counted(launches, "launch")
+                share(launches, all, "launch")
             ),
             Damage::LaunchesWithoutWork(launches, all) => write!(
                 f,

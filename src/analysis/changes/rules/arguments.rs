@@ -85,7 +85,7 @@ pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument],
         claim_value(drafts, node, value);
         return;
     }
-    let is_claimed = claim_tensors(drafts, node, other, types);
+    let is_claimed = claim_tensors(drafts, node, other, types.as_ref());
     let other = values.lasting(node).filter(|value| !is_claimed || value.is_of_its_own());
     other.for_each(|value| claim_value(drafts, node, value));
 }
@@ -95,14 +95,14 @@ fn claim_tensors(
     drafts: &mut Drafts<'_>,
     node: MergedId,
     other: &[Argument],
-    types: Option<(String, String)>,
+    types: Option<&(String, String)>,
 ) -> bool {
     let texts = |which| PerSide::from_fn(|side| text(drafts.diff, node, side, which));
     let has = |which: &Argument| other.contains(which);
-    if let Some((one, two)) = &types {
+    if let Some((one, two)) = types {
         let subject = if one < two { format!("{one} {two}") } else { format!("{two} {one}") };
         let at = start(drafts, ChangeKind::Precision, &subject, node);
-        drafts.at(at).pair(&one, &two);
+        drafts.at(at).pair(one, two);
     }
     let is_of_types = types.is_some();
     let sizes =
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_size_in_other_dimensions_is_no_other_size() {
+    fn a_size_in_other_dimensions_is_a_reshape() {
         let texts = PerSide::new("[[1, 1, 24]]", "[[1, 24, 1]]");
         assert_eq!((other_sizes(&texts), is_reshaped(&texts)), (Vec::new(), true));
         let texts = PerSide::new("[[1, 2, 24]]", "[[1, 24, 4]]");
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_scale_of_attention_is_no_other_scale() {
+    fn the_usual_scale_of_attention_equals_none() {
         assert!(is_same_scale("", "0.125", Some(64.0)));
         assert!(!is_same_scale("", "0.25", Some(64.0)));
         assert!(!is_same_scale("", "0.125", None));

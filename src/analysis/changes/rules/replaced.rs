@@ -8,18 +8,6 @@ use crate::analysis::changes::survey::Modules;
 use crate::side::Side;
 use std::collections::BTreeSet;
 
-/// Ops that repeat or rearrange a tensor.
-const MOVING: [&str; 8] = [
-    "aten::cat",
-    "aten::clone",
-    "aten::expand",
-    "aten::repeat",
-    "aten::repeat_interleave",
-    "aten::reshape",
-    "aten::unsqueeze",
-    "aten::view",
-];
-
 pub(super) fn fold(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     into_modules(drafts, modules);
     into_ops(drafts);
@@ -74,10 +62,7 @@ fn into_ops(drafts: &mut Drafts<'_>) {
         });
         let is_replacement =
             Side::BOTH.iter().all(|&side| !drafts.all()[at].names[side].is_empty());
-        // Ops that only repeat or rearrange a tensor, such as the heads of keys and values, are there for its size.
-        let is_moving =
-            !replaced.is_empty() && replaced.iter().all(|op| MOVING.contains(&op.as_str()));
-        if is_replacement || is_moving {
+        if is_replacement {
             fold_where(drafts, at, &[ChangeKind::Shapes], |draft| {
                 (is_here(&draft.position) || replaced.contains(&draft.position.module))
                     && draft.nodes.len() <= nodes
