@@ -147,7 +147,7 @@ fn events_that_were_not_read_prevent_the_word_identical() {
         "ph": "X", "cat": "new_device", "name": "work", "pid": 1, "tid": 1, "ts": 1, "dur": 1
     });
     document["traceEvents"].as_array_mut().expect("events").push(unknown);
-    let texts = PerSide::new(text.clone(), document.to_string());
+    let texts = PerSide::new(text, document.to_string());
     for texts in [PerSide::new(texts.baseline.clone(), texts.candidate.clone()), texts.swap()] {
         compare_texts(&texts, |analysis| {
             assert!(!analysis.changes().is_identical());
@@ -157,10 +157,12 @@ fn events_that_were_not_read_prevent_the_word_identical() {
     }
 }
 
+/// Changes the arguments of an event, and returns false if it has no such argument.
+type Edit = fn(&mut serde_json::Map<String, Value>) -> bool;
+
 #[test]
 fn other_launch_sizes_copies_or_scalars_are_not_identical() {
     let text = without(&file("train_base").expect("bundled"), Part::Nothing);
-    type Edit = fn(&mut serde_json::Map<String, Value>) -> bool;
     let edits: [(Edit, &str); 3] = [
         (
             |arguments| {
