@@ -174,7 +174,8 @@ fn a_scaled_kernel_has_its_full_effect_if_the_host_runs_ahead() {
 fn a_sleep_costs_its_time_unless_the_gpu_has_a_backlog() {
     let made = |kernel: f64, sleep: f64| {
         Made::steps(|step| {
-            ops(step, kernel);
+            // Both sides record Python frames; otherwise the sleep would only have been recorded on one side.
+            step.frame("train.py(1): step", |step| ops(step, kernel));
             if sleep > 0.0 {
                 step.sleep(sleep);
             }

@@ -4,11 +4,13 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod certain;
 mod exact;
 mod innocent;
 mod known;
 mod made;
 mod pairs;
+mod stripped;
 
 use tracetree::analysis::Analysis;
 use tracetree::analysis::changes::Change;

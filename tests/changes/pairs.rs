@@ -149,7 +149,12 @@ pub(crate) const KNOWN: [Known; 80] = [
         ChangeKind::Environment,
         "AMD Instinct MI300X",
     ),
-    known("cpu/cnn.pt.trace", "cpu/cnn_conv5x5.pt.trace", ChangeKind::Shapes, "1.67x as large"),
+    known(
+        "cpu/cnn.pt.trace",
+        "cpu/cnn_conv5x5.pt.trace",
+        ChangeKind::Shapes,
+        "The weight is 5×5 instead of 3×3",
+    ),
     known(
         "old/resnet50_2021.num_workers_0",
         "old/resnet50_2021.num_workers_4",
@@ -178,7 +183,7 @@ pub(crate) const KNOWN: [Known; 80] = [
         "examples/cpu/cpu_base.pt.trace",
         "examples/cpu/cpu_zero_grad.pt.trace",
         ChangeKind::Optimizer,
-        "SGD: Added: 23 × aten::zero_",
+        "SGD sets gradients to zero instead of None: 23 × aten::zero_",
     ),
     known(
         "examples/cpu/cpu_base.pt.trace",
@@ -435,7 +440,7 @@ pub(crate) const SAME: [(&str, &str); 20] = [
 ];
 
 /// The path of a recording; `None` for real traces that are not available.
-fn file(name: &str) -> Option<PathBuf> {
+pub(crate) fn file(name: &str) -> Option<PathBuf> {
     match name.split_once('/') {
         None => Some(h100(name)),
         Some(("examples", name)) => Some(example(&format!("{name}.json.gz"))),

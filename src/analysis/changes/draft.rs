@@ -1,5 +1,6 @@
 //! Groups facts and calls into drafts. Each draft later becomes a change or is folded into one.
 
+use super::identity::frames;
 use super::kind::ChangeKind;
 use super::place::{Position, either};
 use super::survey::{Marks, autograd_node, is_in_optimizer};
@@ -45,6 +46,8 @@ pub(super) struct Draft {
     pub(super) parameter: Option<&'static str>,
     /// The library setting that changed, if known.
     pub(super) switched: Option<Switched>,
+    /// The operand whose size differs at the first op, if its name is known and it is not an input of the op.
+    pub(super) operand: Option<Operand>,
     /// What the unmatched calls on each side do, as far as their names reveal it.
     pub(super) marks: PerSide<Marks>,
     /// The draft that explains this draft, if any.
@@ -56,6 +59,15 @@ pub(super) struct Draft {
 pub(super) struct Switched {
     pub(super) name: &'static str,
     pub(super) values: PerSide<String>,
+}
+
+/// An operand of an op, and the sizes of its dimensions on both sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Operand {
+    pub(super) name: &'static str,
+    /// Whether only the size of a convolution's kernel differs.
+    pub(super) is_kernel: bool,
+    pub(super) sizes: PerSide<String>,
 }
 
 impl Draft {
@@ -82,6 +94,9 @@ pub(super) struct Drafts<'a> {
     of_root: Vec<u32>,
     /// For each matched op that changed, the draft to which it was added; indexed by merged node.
     of_site: Vec<u32>,
+    /// Whether positions distinguish changes. If only one side recorded frames, they do not, because the same call would
+    /// have a position on one side only.
+    is_placed: bool,
     /// For each outermost op of the backward pass, the op of the forward pass to which it belongs.
     forward: PerSide<FxHashMap<CallId, CallId>>,
 }
@@ -96,6 +111,7 @@ impl<'a> Drafts<'a> {
         comparability: &'a Comparability,
     ) -> Drafts<'a> {
         let nodes = diff.merged().len();
+        let frames = frames(diff);
         Drafts {
             diff,
             ledger,
@@ -107,6 +123,7 @@ impl<'a> Drafts<'a> {
             index: BTreeMap::new(),
             of_root: vec![NONE; nodes],
             of_site: vec![NONE; nodes],
+            is_placed: frames.baseline == frames.candidate,
             forward: diff.forward_of_backward(),
         }
     }
@@ -130,6 +147,7 @@ impl<'a> Drafts<'a> {
                 has_backward: false,
                 parameter: None,
                 switched: None,
+                operand: None,
                 marks: PerSide::default(),
                 cause: None,
             });
@@ -150,12 +168,25 @@ impl<'a> Drafts<'a> {
     /// Position of a node in the program. The position of a node in the backward pass is the position of
     /// its forward op.
     pub(super) fn position_at(&self, node: MergedId) -> Position {
-        match autograd_node(self.diff, node) {
-            None => Position::at(self.diff, node),
-            Some(_) => self
-                .forward_of(node)
-                .map_or_else(Position::default, |forward| Position::at(self.diff, forward)),
-        }
+        let node = match autograd_node(self.diff, node) {
+            None => Some(node),
+            Some(_) => self.forward_of(node),
+        };
+        node.filter(|_| self.is_placed)
+            .map_or_else(Position::default, |node| Position::at(self.diff, node))
+    }
+
+    /// The position of the call directly above a node.
+    pub(super) fn position_above(&self, node: MergedId) -> Position {
+        if self.is_placed { Position::above(self.diff, node) } else { Position::default() }
+    }
+
+    /// The position of a change in words. Frames that only one side recorded still say where its first call is.
+    pub(super) fn place(&self, draft: &Draft) -> String {
+        let first = draft.nodes.first().filter(|_| !self.is_placed);
+        first
+            .map_or_else(|| draft.position.clone(), |&node| Position::above(self.diff, node))
+            .words()
     }
 
     /// The draft of the nearest enclosing op that is unmatched or changed. Differences inside such an op are

@@ -1,6 +1,7 @@
 //! Collects the facts about a comparison that do not depend on times: differences in arguments, kernels and
 //! calls.
 
+use super::identity::{self, other_arguments};
 use crate::analysis::account::{Ledger, Row, RowKind};
 use crate::analysis::shared_texts::SharedTexts;
 use crate::analysis::steps::StepPairs;
@@ -8,7 +9,7 @@ use crate::analysis::wall::is_of_other_steps;
 use crate::diff::{Confidence, MergedId, MergedNode, Relation, TraceDiff};
 use crate::program::Measure;
 use crate::side::Side;
-use crate::trace::{Argument, Category, TextId};
+use crate::trace::{Argument, Category};
 use crate::tree::{CallId, CallKind};
 
 /// The differences between the two programs, in merged-tree order.
@@ -16,8 +17,6 @@ use crate::tree::{CallId, CallKind};
 pub(super) struct Facts {
     /// Matched ops whose arguments differ between the sides.
     pub(super) arguments: Vec<(MergedId, Vec<Argument>)>,
-    /// Whether there is anything to compare: an op in a compared step, or an attribution row.
-    pub(super) has_work: bool,
     /// Whether the arguments of at least one matched op were recorded on both sides.
     pub(super) has_arguments: bool,
     /// Number of ops in the compared steps of both sides. `matched_ops` is the number of these ops that have a
@@ -70,7 +69,6 @@ impl Facts {
                 }
             }
         }
-        facts.has_work = facts.ops > 0 || !ledger.rows().is_empty();
         facts.calls = roots(diff, compared);
         if ledger.measure() == Measure::GpuTime {
             let rows = ledger.rows().iter().enumerate();
@@ -79,6 +77,31 @@ impl Facts {
         }
         facts
     }
+}
+
+/// Whether the first op of the model has larger or smaller inputs: the first matched op in a module or, without modules,
+/// the first matched op with recorded shapes.
+pub(super) fn is_first_input_larger(diff: &TraceDiff) -> bool {
+    let tree = diff.tree(Side::Baseline);
+    let has_modules = tree.module_calls().next().is_some();
+    let is_of_model = |call: &CallId| {
+        tree.kind(*call) == CallKind::Op
+            && (!has_modules || tree.module(*call).is_some())
+            && tree.arguments(*call).is_some_and(|arguments| {
+                tree.trace()
+                    .text(arguments.text(Argument::Shape))
+                    .contains(|c: char| c.is_ascii_digit())
+            })
+    };
+    let Some((one, two)) = tree
+        .calls()
+        .filter(is_of_model)
+        .find_map(|call| Some((call, diff.partner(Side::Baseline, call)?)))
+    else {
+        return false;
+    };
+    let mut texts = SharedTexts::new(diff);
+    other_arguments(diff, (one, two), &mut texts).contains(&Argument::Shape)
 }
 
 impl Facts {
@@ -103,6 +126,11 @@ impl Facts {
         }
     }
 
+    /// Whether there are ops in the compared steps.
+    pub(super) fn has_ops(&self) -> bool {
+        self.ops > 0
+    }
+
     /// Share of the GPU time that belongs to firmly matched calls; `None` if there is no GPU time.
     pub(super) fn firm_share(&self) -> Option<f64> {
         (self.gpu_time > 0).then(|| self.firm_time as f64 / self.gpu_time as f64)
@@ -123,39 +151,30 @@ fn is_firm(diff: &TraceDiff, side: Side, event: CallId) -> bool {
     calls.any(|call| diff.confidence(side, call) == Some(Confidence::Firm))
 }
 
-fn other_arguments(
-    diff: &TraceDiff,
-    (a, b): (CallId, CallId),
-    texts: &mut SharedTexts<'_>,
-) -> Vec<Argument> {
-    let [one, two] = [(Side::Baseline, a), (Side::Candidate, b)]
-        .map(|(side, call)| diff.tree(side).arguments(call));
-    let (Some(one), Some(two)) = (one, two) else { return Vec::new() };
-    let mut differs = |which: Argument| {
-        let (one, two) = (one.text(which), two.text(which));
-        one != TextId::EMPTY
-            && two != TextId::EMPTY
-            && texts.number(Side::Baseline, one) != texts.number(Side::Candidate, two)
-    };
-    Argument::ALL.into_iter().filter(|&which| differs(which)).collect()
-}
-
 /// The outermost calls that have no counterpart with the same name. Only calls in compared steps and outside of regions
-/// are returned.
+/// are returned. A call below a differing call belongs to the latter if it is returned. A thread, or a frame outside of
+/// the steps, is not returned; then the frames below it are ignored, too, but the ops are returned. Frames that only one
+/// side recorded are ignored.
 fn roots(diff: &TraceDiff, compared: &StepPairs) -> Vec<MergedId> {
     let merged = diff.merged();
-    let mut differs = vec![false; merged.len()];
+    let frames = identity::frames(diff);
+    let (mut differs, mut is_claimed) = (vec![false; merged.len()], vec![false; merged.len()]);
     let mut roots = Vec::new();
     for (id, node) in merged.nodes() {
-        let is_inside = merged.parent(id).is_some_and(|above| differs[above.index()]);
-        differs[id.index()] = match node {
-            // An unmatched call below a differing call belongs to that call.
-            MergedNode::Only(..) if is_inside => true,
-            MergedNode::Only(..) | MergedNode::Both(..) => {
-                diff.is_difference(node) && !is_same_function(diff, node)
-            }
-        };
-        if differs[id.index()] && !is_inside && is_claimed_by_calls(diff, compared, node) {
+        let of_parent =
+            |known: &[bool]| merged.parent(id).is_some_and(|above| known[above.index()]);
+        let (is_inside, is_in_root) = (of_parent(&differs), of_parent(&is_claimed));
+        let is_alone = matches!(node, MergedNode::Only(..));
+        let kind = node.calls().next().map(|(side, call)| diff.tree(side).kind(call));
+        differs[id.index()] = is_inside && is_alone
+            || diff.is_difference(node)
+                && !is_same_function(diff, node)
+                && !identity::is_label(diff, &frames, node);
+        is_claimed[id.index()] = is_in_root && is_alone
+            || differs[id.index()]
+                && (!is_inside || kind != Some(CallKind::Frame))
+                && is_claimed_by_calls(diff, compared, node);
+        if is_claimed[id.index()] && !is_in_root {
             roots.push(id);
         }
     }

@@ -15,7 +15,10 @@ mod between;
 mod cost;
 mod draft;
 mod facts;
+mod hints;
+mod identity;
 mod kind;
+mod optimizer;
 mod phrases;
 mod place;
 mod rules;
@@ -36,8 +39,9 @@ use crate::diff::{MergedId, TraceDiff};
 use crate::side::PerSide;
 use crate::trace::Nanos;
 use cost::Costs;
-use draft::Drafts;
+use draft::{Draft, Drafts};
 use facts::Facts;
+pub(crate) use identity::Identity;
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 use survey::Modules;
@@ -58,6 +62,7 @@ pub struct Changes {
     /// The exact sum of all costs, in the unit of `scale`.
     sum: i128,
     has_work: bool,
+    identity: Identity,
     has_arguments: bool,
     matched_share: f64,
     firm_share: Option<f64>,
@@ -85,18 +90,26 @@ pub struct Change {
     pub cost: Nanos,
     /// The part of the cost that is due to busy time; the rest is due to idle time.
     pub busy: Nanos,
+    /// The setting or code that usually causes such a change; empty if nothing in the change is evidence for one.
+    usual: &'static str,
 }
 
 impl Change {
     /// The setting or code that usually causes such a change; empty if there is no usual cause.
     #[doc(hidden)]
     pub fn usual(&self) -> &'static str {
-        // A recording change with nodes means that the recordings contain different layers, which has no usual cause.
-        // All other recording changes come from profiler options.
-        if self.kind == ChangeKind::Recording && !self.nodes.is_empty() {
-            ""
-        } else {
-            self.kind.usual()
+        self.usual
+    }
+
+    /// Why the change is only likely; empty if it is certain.
+    #[doc(hidden)]
+    pub fn inferred(&self) -> &'static str {
+        match (self.certainty, self.kind.certainty()) {
+            (Certainty::Certain, _) => "",
+            (Certainty::Likely, Certainty::Likely) => "inferred from kernel names",
+            (Certainty::Likely, Certainty::Certain) => {
+                "inferred: times in whole microseconds do not show which call contains the other"
+            }
         }
     }
 }
@@ -110,6 +123,20 @@ pub struct WithoutChange {
     pub meaning: &'static str,
     /// Cost of the part: candidate − baseline per step.
     pub cost: Nanos,
+}
+
+/// A change that was read from the trace is certain, unless times in whole microseconds leave open where each of its
+/// calls is.
+fn certainty(diff: &TraceDiff, draft: &Draft) -> Certainty {
+    let is_uncertain = |node: &MergedId| {
+        let mut calls = diff.merged().node(*node).calls();
+        calls.any(|(side, call)| diff.tree(side).is_position_uncertain(call))
+    };
+    match draft.switched {
+        _ if !draft.nodes.is_empty() && draft.nodes.iter().all(is_uncertain) => Certainty::Likely,
+        Some(_) => Certainty::Certain,
+        None => draft.kind.certainty(),
+    }
 }
 
 /// Removes duplicate nodes: a node may occur in several rows of a change.
@@ -149,21 +176,20 @@ impl Changes {
             let (busy, idle) = costs.of_drafts.remove(&at).unwrap_or_default();
             let change = Change {
                 kind: draft.kind,
-                certainty: match draft.switched {
-                    Some(_) => Certainty::Certain,
-                    None => draft.kind.certainty(),
-                },
+                certainty: certainty(diff, draft),
                 sentence: words::sentence(diff, draft, scale),
-                place: draft.position.words(),
+                place: drafts.place(draft),
                 nodes: without_repeats(draft.nodes.iter().chain(&draft.consequences)),
                 rows: costs.rows.remove(&at).unwrap_or_default(),
                 cost: Nanos::ZERO,
                 busy: scale.round(busy),
+                usual: hints::usual(diff, draft),
             };
             list.push((busy + idle, busy, change));
         }
         list.order_by_key(|(cost, _, change)| {
-            (Reverse(cost.abs()), change.kind, change.nodes.first().copied())
+            let is_environment = change.kind == ChangeKind::Environment;
+            (!is_environment, Reverse(cost.abs()), change.kind, change.nodes.first().copied())
         });
         let mut exact: Vec<i128> = list.iter().map(|(cost, ..)| *cost).collect();
         exact.extend([
@@ -176,7 +202,11 @@ impl Changes {
         let rounded = scale.round_all(&exact);
         let (of_changes, rest) = rounded.split_at(list.len());
         let list = list.into_iter().zip(of_changes);
-        let list = list.map(|((_, _, change), &cost)| Change { cost, ..change }).collect();
+        let list: Vec<Change> =
+            list.map(|((_, _, change), &cost)| Change { cost, ..change }).collect();
+        let mut identity = Identity::of(diff, compared);
+        identity.has_arguments = facts.has_arguments;
+        identity.has_changes = list.iter().any(|change| change.kind != ChangeKind::Recording);
         Changes {
             list,
             kernel_speed: rest[0],
@@ -188,7 +218,8 @@ impl Changes {
             same_kernels: costs.same_kernels,
             scale,
             sum: exact.iter().sum(),
-            has_work: facts.has_work,
+            has_work: identity.has_matches() || !ledger.rows().is_empty() || facts.has_ops(),
+            identity,
             has_arguments: facts.has_arguments,
             matched_share: facts.matched_share(),
             firm_share: facts.firm_share(),
@@ -200,13 +231,31 @@ impl Changes {
         &self.list
     }
 
-    /// Whether no program change was found: all calls, arguments and kernels are the same on both sides. Differences in
-    /// what the profiler recorded are ignored. The result is false if nothing was compared.
+    /// Whether the two programs are identical, as far as recorded: no change was found, and each call, recorded
+    /// argument and kernel has a counterpart. Differences in what the profiler recorded are ignored. The result is false
+    /// if nothing was compared, or if events were not read.
     pub fn is_identical(&self) -> bool {
-        self.has_work && self.list.iter().all(|change| change.kind == ChangeKind::Recording)
+        self.identity.is_identical()
     }
 
-    /// Whether there is anything to compare: an op in a compared step, or an attribution row.
+    /// The counts on which [`is_identical`](Changes::is_identical) is based.
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// What differs although no change was found, such as `3 calls without a counterpart`; `None` if nothing does.
+    #[doc(hidden)]
+    pub fn remainder(&self) -> Option<String> {
+        self.identity.remainder()
+    }
+
+    /// Number of ops, launches and GPU events in the compared steps without a counterpart that has the same name.
+    #[doc(hidden)]
+    pub fn unmatched_calls(&self) -> u64 {
+        self.identity.unmatched()
+    }
+
+    /// Whether there is anything to compare: a call in a compared step, or an attribution row.
     pub(crate) fn has_work(&self) -> bool {
         self.has_work
     }

@@ -1,14 +1,17 @@
 //! Describes a change in one sentence without a full stop.
 
-use super::draft::{Draft, Switched};
+use super::draft::{Draft, Operand, Switched};
 use super::kind::ChangeKind;
+use super::optimizer::{self, Reason};
 use super::phrases::{
     NAMED, counts_of, first, list, per_step, short, sites, top_counts, top_pair, value, within,
 };
-use super::rules::arguments::TENSORS;
+use super::rules::anomaly::ANOMALY;
+use super::rules::arguments::{RESHAPED, TENSORS};
 use super::rules::calls::{GRADIENT_MODE, LAUNCHED, LAYERS, SCHEDULE, backend, is_read};
 use super::rules::compiled::DIVIDED;
-use super::rules::consequences::{is_accumulation, optimizer_ops};
+use super::rules::consequences::is_accumulation;
+use super::rules::libraries::LIBRARIES;
 use super::rules::order::ORDER;
 use crate::analysis::causes::Scale;
 use crate::diff::TraceDiff;
@@ -16,12 +19,13 @@ use crate::order::Order as _;
 use crate::program::counted;
 use crate::side::{PerSide, Side};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String {
     let sites = sites(diff, draft, scale);
     let position = draft.position.words();
     match draft.kind {
+        ChangeKind::Environment if draft.subject == LIBRARIES => top_pair(draft).0.to_owned(),
         ChangeKind::Environment => {
             let messages: Vec<&str> = draft.pairs.keys().map(|pair| pair.0.as_str()).collect();
             format!("The environments differ ({})", messages.join("; "))
@@ -61,7 +65,15 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             let other = format!("different kernels{same}");
             format!("{family} {runs} {other} {sites}") + &switched(draft)
         }
-        ChangeKind::Shapes => sizes(draft, &sites),
+        ChangeKind::Shapes if draft.subject == RESHAPED => {
+            format!("Inputs have the same size in other dimensions {sites}")
+        }
+        ChangeKind::Shapes => match &draft.operand {
+            Some(Operand { name, sizes, .. }) => {
+                format!("The {name} is {} instead of {} {sites}", sizes.candidate, sizes.baseline)
+            }
+            None => sizes(draft, &sites),
+        },
         ChangeKind::MemoryFormat => {
             let (one, two) = top_pair(draft);
             format!("Tensors are {two} instead of {one} {sites}")
@@ -124,6 +136,11 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             None => replaced(draft, scale, "in the data loader"),
         },
         ChangeKind::Collectives => replaced(draft, scale, "among the collectives"),
+        ChangeKind::Ops if draft.subject == ANOMALY => {
+            let is_added = draft.names.baseline.is_empty();
+            let verb = if is_added { "checks" } else { "no longer checks" };
+            format!("Anomaly detection {verb} the results of the backward pass {sites}")
+        }
         ChangeKind::Ops if counts_gradients(draft) => {
             let (unit, suffix) = scale.unit(&counts_of(draft));
             let side =
@@ -384,31 +401,30 @@ fn other_functions(draft: &Draft) -> String {
 
 /// A sentence such as `The optimizer is AdamW instead of SGD` or `AdamW runs fused instead of foreach`.
 fn optimizer(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String {
-    let names = PerSide::from_fn(|side| {
-        let trace = diff.tree(side).trace();
-        trace.events().find_map(|event| {
-            let name = trace.name(event).strip_prefix("Optimizer.step#")?;
-            Some(name.split('.').next().unwrap_or(name).to_owned())
-        })
-    });
-    let runs = PerSide::from_fn(|side| implementation(&optimizer_ops(diff, side)));
-    let name = names.baseline.clone().or(names.candidate.clone());
-    let name = name.unwrap_or_else(|| "The optimizer".to_owned());
-    match (names.baseline, names.candidate, runs.baseline, runs.candidate) {
-        (Some(a), Some(b), ..) if a != b => format!("The optimizer is {b} instead of {a}"),
-        (_, _, Some(a), Some(b)) if a != b => format!("{name} runs {b} instead of {a}"),
-        _ => format!("{name}: {}", replaced(draft, scale, "")),
-    }
-}
-
-/// How the optimizer updates parameters: `fused`, `foreach`, or `one tensor at a time`.
-fn implementation(ops: &BTreeSet<&str>) -> Option<&'static str> {
-    let has =
-        |start: &str| ops.iter().any(|op| op.starts_with(start) && *op != "aten::_foreach_zero_");
-    match () {
-        () if has("aten::_fused_") => Some("fused"),
-        () if has("aten::_foreach_") => Some("foreach"),
-        () if has("aten::") => Some("one tensor at a time"),
-        () => None,
+    let (reason, name) = optimizer::reason(diff, draft);
+    match reason {
+        Reason::Class(class) => {
+            format!("The optimizer is {} instead of {}", class.candidate, class.baseline)
+        }
+        Reason::Implementation(runs) => {
+            format!("{name} runs {} instead of {}", runs.candidate, runs.baseline)
+        }
+        Reason::Groups(groups) => format!(
+            "{name} has {} instead of {}",
+            counted(groups.candidate as u64, "parameter group"),
+            groups.baseline
+        ),
+        Reason::Zeroed(side) => {
+            let verb = if side == Side::Candidate { "sets" } else { "no longer sets" };
+            let (unit, suffix) = scale.unit(&counts_of(draft));
+            let ops = draft.names[side].iter().filter(|(name, _)| name.contains("::"));
+            let ops = ops.map(|(name, &count)| (name.clone(), count)).collect();
+            format!(
+                "{name} {verb} gradients to zero instead of None: {}{}",
+                list(&ops, unit[side]),
+                per_step(scale, &suffix)
+            )
+        }
+        Reason::Calls => format!("{name}: {}", replaced(draft, scale, "")),
     }
 }

@@ -6,7 +6,6 @@ use super::page_tree::PageTree;
 use super::scale::Scale;
 use super::sides::{SideLine, sides};
 use crate::analysis::Analysis;
-use crate::analysis::changes::Certainty;
 use crate::analysis::runs::has_runs;
 use crate::analysis::verdict::Verdict;
 use crate::program::counted;
@@ -192,10 +191,10 @@ fn row(
     (figures, axis, tree): (Figures, &Axis, &PageTree<'_>),
 ) -> ChangeRow {
     let first = format!("first {}", line.place);
-    let inferred = "inferred from kernel names".to_owned();
+    let inferred = line.inferred.to_owned();
     let details = [
         Some(first).filter(|_| !line.place.is_empty()),
-        Some(inferred).filter(|_| line.certainty == Certainty::Likely),
+        Some(inferred).filter(|inferred| !inferred.is_empty()),
         Some(line.remark.clone()).filter(|remark| !remark.is_empty()),
     ];
     let nodes = line.number.map(|number| &analysis.changes().list()[number].nodes);

@@ -60,7 +60,8 @@ pub(super) fn checkout(recording: &Recording, random: &mut SplitMix) -> Option<R
 fn elsewhere(name: &str, shift: u32) -> Option<String> {
     let (place, function) = name.split_once("): ")?;
     let (path, line) = place.rsplit_once('(')?;
-    let line = line.parse::<u32>().ok()? + shift;
+    let line: u32 = line.parse().ok()?;
+    let line = if is_package(path) { line } else { line + shift };
     let path = match path.rsplit_once('/') {
         _ if path.contains("python3.") => path.replace("python3.", "python4."),
         Some((folder, file)) if !is_package(path) => format!("{folder}_v2/{file}"),

@@ -191,3 +191,16 @@ fn listed(names: &[String]) -> String {
         more => format!("{} and {}", told.join(", "), counted(more as u64, "more kind")),
     }
 }
+
+/// A note that no change was found although the programs cannot be called identical.
+pub(super) fn identity_note(analysis: &Analysis) -> Option<String> {
+    let remainder = analysis.changes().remainder()?;
+    Some(format!("no change was found, but the programs cannot be called identical: {remainder}"))
+}
+
+/// The reason that calls have no counterpart although no change names them, so that no rule was applied to them.
+pub(super) fn unnamed(analysis: &Analysis) -> Option<String> {
+    let changes = analysis.changes();
+    let remainder = changes.remainder().filter(|_| changes.unmatched_calls() > 0)?;
+    Some(format!("no change names all calls that differ: {remainder}"))
+}

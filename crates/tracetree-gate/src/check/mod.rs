@@ -43,9 +43,11 @@ impl Gate {
             let diff = TraceDiff::new(baseline.tree.clone(), candidate.tree.clone());
             let analysis = Analysis::new(diff);
             notes.extend(health::shapes_note(&context));
+            notes.extend(health::identity_note(&analysis));
             reasons.extend(health::refused(&context, health::other_program(&analysis)));
             if reasons.is_empty() {
                 (findings, checks) = structure::checks(&context, &analysis);
+                reasons.extend(health::unnamed(&analysis));
                 match health::refused(&context, other_scale(analysis.diff(), analysis.judged())) {
                     None => checks.extend(time::checks(&context, &mut findings)),
                     // Wrong times say nothing about the structure, and nothing in either direction.

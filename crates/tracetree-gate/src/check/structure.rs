@@ -12,7 +12,7 @@ use super::{Check, Finding, FindingSite, State, worst};
 use crate::rules::{Rule, Scope, Severity, StructureRule};
 use std::collections::{BTreeMap, BTreeSet};
 use tracetree::analysis::Analysis;
-use tracetree::analysis::changes::{Certainty, Change, ChangeKind};
+use tracetree::analysis::changes::{Change, ChangeKind};
 use tracetree::analysis::steps::WallBasis;
 use tracetree::program::{Query, Word};
 use tracetree::side::{PerSide, Side};
@@ -415,8 +415,8 @@ impl<'a> Judge<'a> {
         if !change.usual().is_empty() {
             evidence.push(format!("usually {}", change.usual()));
         }
-        if change.certainty == Certainty::Likely {
-            evidence.push("inferred from kernel names".to_owned());
+        if !change.inferred().is_empty() {
+            evidence.push(change.inferred().to_owned());
         }
         evidence
     }

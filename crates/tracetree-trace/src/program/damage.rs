@@ -195,6 +195,12 @@ impl fmt::Display for Damage {
                 "{} of an unknown category; their work is not counted. See `tracetree info -v`",
                 share(events, all, "event")
             ),
+            Damage::LaunchesWithoutWork(launches, all) if launches == all => write!(
+                f,
+                "{} without a GPU event: GPU activity was not recorded, so GPU time is unknown. Record with \
+                 ProfilerActivity.CUDA, and allow access to CUPTI or ROCm (permissions, containers, WSL)",
+                share(launches, all, "launch")
+            ),
             Damage::LaunchesWithoutWork(launches, all) => write!(
                 f,
                 "{} without a GPU event (dropped by the profiler?); GPU time is a lower bound. Record a \

@@ -2,7 +2,7 @@
 //! format, optional tensors, or other argument values.
 
 use super::parameters;
-use crate::analysis::changes::draft::{Drafts, Switched};
+use crate::analysis::changes::draft::{Drafts, Operand, Switched};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::either;
 use crate::analysis::changes::survey::{autograd_node, is_in_optimizer};
@@ -16,7 +16,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Subject of the change that contains all shape differences in the optimizer. They usually follow from a change in the
 /// model's parameters.
-pub(super) const OPTIMIZER: &str = "optimizer";
+pub(in crate::analysis::changes) const OPTIMIZER: &str = "optimizer";
+
+/// Subject of the change that contains tensors with the same number of elements in other dimensions.
+pub(in crate::analysis::changes) const RESHAPED: &str = "reshaped";
+
+/// The name of the parameter whose values are element types.
+pub(super) const SCALAR_TYPE: &str = "dtype";
 
 /// Names of ops that allocate or rearrange tensors; the `_` suffix of in-place variants is omitted. The
 /// argument values of allocating and rearranging ops follow from the sizes of other tensors.
@@ -62,6 +68,9 @@ pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument],
         let is_of_shapes = drafts.all()[at].kind == ChangeKind::Shapes;
         if !is_of_shapes || types.is_none() {
             drafts.add_site(at, node);
+            // A consequence explains other kernels, but never another setting that was recorded.
+            let settings = values.lasting(node).filter(|value| value.switched().is_some());
+            settings.for_each(|value| claim_value(drafts, node, value));
             return;
         }
     }
@@ -76,8 +85,8 @@ pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument],
         claim_value(drafts, node, value);
         return;
     }
-    let is_claimed = claim_tensors(drafts, node, other, types);
-    let other = values.lasting(node).filter(|value| !is_claimed || value.parameter().is_some());
+    let is_claimed = claim_tensors(drafts, node, other, types.as_ref());
+    let other = values.lasting(node).filter(|value| !is_claimed || value.is_of_its_own());
     other.for_each(|value| claim_value(drafts, node, value));
 }
 
@@ -86,23 +95,35 @@ fn claim_tensors(
     drafts: &mut Drafts<'_>,
     node: MergedId,
     other: &[Argument],
-    types: Option<(String, String)>,
+    types: Option<&(String, String)>,
 ) -> bool {
     let texts = |which| PerSide::from_fn(|side| text(drafts.diff, node, side, which));
     let has = |which: &Argument| other.contains(which);
     if let Some((one, two)) = types {
         let subject = if one < two { format!("{one} {two}") } else { format!("{two} {one}") };
         let at = start(drafts, ChangeKind::Precision, &subject, node);
-        drafts.at(at).pair(&one, &two);
-        return true;
+        drafts.at(at).pair(one, two);
     }
+    let is_of_types = types.is_some();
     let sizes =
         if has(&Argument::Shape) { other_sizes(&texts(Argument::Shape)) } else { Vec::new() };
+    if is_of_types && sizes.is_empty() {
+        return true;
+    }
     let tensor = has(&Argument::Type).then(|| other_tensor(&texts(Argument::Type))).flatten();
     let is_updating = is_in_optimizer(drafts.diff, node);
     if has(&Argument::Shape) && (tensor.is_none() || !sizes.is_empty()) {
-        let subject = if is_updating { OPTIMIZER } else { "" };
+        let subject = match (is_updating, sizes.is_empty() && is_reshaped(&texts(Argument::Shape)))
+        {
+            (true, _) => OPTIMIZER,
+            (false, true) => RESHAPED,
+            (false, false) => "",
+        };
         let at = start(drafts, ChangeKind::Shapes, subject, node);
+        if drafts.at(at).nodes.len() == 1 {
+            let op = op_name(drafts.diff, node);
+            drafts.at(at).operand = other_operand(&op, &texts(Argument::Shape));
+        }
         for (dimension, one, two) in &sizes {
             drafts.at(at).pair(&format!("{dimension} {one}"), &two.to_string());
         }
@@ -128,16 +149,21 @@ fn claim_tensors(
 }
 
 fn claim_value(drafts: &mut Drafts<'_>, node: MergedId, value: &Value) {
-    let subject = format!("{} {}", value.op, value.position);
+    // Several ops record the same setting.
+    let subject = value.switched().map_or_else(
+        || format!("{} {}", value.op, value.position),
+        |switched| switched.name.to_owned(),
+    );
     let at = start(drafts, ChangeKind::Arguments, &subject, node);
     let draft = drafts.at(at);
     let name = |text| match value.parameter() {
+        _ if value.is_type => parameters::scalar_type(text),
         Some(parameter) => parameters::value(&value.op, parameter, text),
         None => text,
     };
     draft.pair(name(&value.one), name(&value.two));
     draft.name(Side::Baseline, &value.op);
-    draft.parameter = value.parameter();
+    draft.parameter = if value.is_type { Some(SCALAR_TYPE) } else { value.parameter() };
     draft.switched = value.switched();
 }
 
@@ -166,6 +192,8 @@ fn op_name(diff: &TraceDiff, node: MergedId) -> String {
 pub(super) struct Value {
     op: String,
     position: usize,
+    /// Whether the value is the number of an element type.
+    is_type: bool,
     one: String,
     two: String,
 }
@@ -193,7 +221,7 @@ impl Values {
             let mut other = Values::all(diff, *node);
             // If sizes or types differ, they explain all other argument values that differ, except the values of known
             // model parameters.
-            other.retain(|value| is_like || value.parameter().is_some());
+            other.retain(|value| is_like || value.is_of_its_own());
             for value in &other {
                 values.steps.entry(value.clone()).or_default().insert(step);
             }
@@ -212,9 +240,18 @@ impl Values {
             let text = text(diff, node, side, Argument::Concrete);
             serde_json::from_str::<Vec<String>>(text).unwrap_or_default()
         });
+        let count = one.len();
+        let size = head_size(&op, text(diff, node, Side::Baseline, Argument::Shape));
         let pairs = one.into_iter().zip(two).enumerate();
-        let other = pairs.filter(|(_, (one, two))| one != two);
-        other.map(|(position, (one, two))| Value { op: op.clone(), position, one, two }).collect()
+        let other = pairs.filter(|(position, (one, two))| {
+            let is_scale = || parameters::name(&op, *position) == Some("scale");
+            one != two && !(is_scale() && is_same_scale(one, two, size))
+        });
+        let value = |(position, (one, two))| {
+            let is_type = parameters::is_scalar_type(&op, position, count);
+            Value { op: op.clone(), position, is_type, one, two }
+        };
+        other.map(value).collect()
     }
 
     /// The argument values that differ between the two sides of a matched op in every compared step. If only one step
@@ -224,7 +261,9 @@ impl Values {
         let is_number = |text: &str| text.parse::<f64>().is_ok();
         let is_lasting = move |value: &&Value| match self.compared {
             0 | 1 => {
-                value.parameter().is_some() || !(is_number(&value.one) && is_number(&value.two))
+                value.is_of_its_own()
+                    || value.is_type
+                    || !(is_number(&value.one) && is_number(&value.two))
             }
             compared => self.steps[*value].len() as u64 >= compared,
         };
@@ -233,6 +272,11 @@ impl Values {
 }
 
 impl Value {
+    /// Whether the value never follows from the sizes or types of the tensors: a parameter of the model, or a setting.
+    fn is_of_its_own(&self) -> bool {
+        self.parameter().is_some() || self.switched().is_some()
+    }
+
     fn parameter(&self) -> Option<&'static str> {
         parameters::name(&self.op, self.position)
     }
@@ -297,11 +341,60 @@ fn plain_type(name: &str) -> Option<&'static str> {
 /// dimensions are ignored.
 fn other_sizes(texts: &PerSide<&str>) -> Vec<(usize, u64, u64)> {
     let [one, two] = Side::BOTH.map(|side| tensors(texts[side]));
-    let same_rank = one.iter().zip(&two).filter(|(a, b)| a.len() == b.len());
-    let sizes = same_rank.flat_map(|(a, b)| a.iter().zip(b).enumerate());
+    let sizes = one
+        .iter()
+        .zip(&two)
+        .filter(|(a, b)| a.len() == b.len() && !is_same_size(a, b))
+        .flat_map(|(a, b)| a.iter().zip(b).enumerate());
     // A size of 0 is ignored: it means an empty tensor, which counts as a missing tensor.
     let other = sizes.filter(|(_, (a, b))| a != b && **a > 0 && **b > 0);
     other.map(|(at, (&a, &b))| (at, a as u64, b as u64)).collect()
+}
+
+/// Whether one shape becomes the other if dimensions are permuted, or dimensions of size 1 are inserted or removed.
+fn is_same_size(one: &[i64], two: &[i64]) -> bool {
+    let plain = |sizes: &[i64]| {
+        let mut sizes: Vec<i64> = sizes.iter().copied().filter(|&size| size != 1).collect();
+        sizes.sort_unstable();
+        sizes
+    };
+    plain(one) == plain(two)
+}
+
+/// Whether each tensor has the same size on both sides, but in other dimensions.
+fn is_reshaped(texts: &PerSide<&str>) -> bool {
+    let [one, two] = Side::BOTH.map(|side| tensors(texts[side]));
+    one.len() == two.len() && one.iter().zip(&two).all(|(one, two)| is_same_size(one, two))
+}
+
+/// The first operand with a known name whose size differs, if all operands before it have the same size.
+fn other_operand(op: &str, texts: &PerSide<&str>) -> Option<Operand> {
+    let of = |side: Side| -> Option<Vec<Vec<i64>>> { serde_json::from_str(texts[side]).ok() };
+    let (one, two) = (of(Side::Baseline)?, of(Side::Candidate)?);
+    let mut pairs = one.iter().zip(&two).enumerate();
+    let (at, (one, two)) = pairs.find(|(_, (one, two))| one != two)?;
+    let name = parameters::operand(op, at)?;
+    // Only the size of a kernel differs in the last dimensions of its weight.
+    let is_kernel = one.len() > 2 && one.len() == two.len() && one[..2] == two[..2];
+    let shown = |sizes: &[i64]| {
+        let sizes = if is_kernel { &sizes[2..] } else { sizes };
+        sizes.iter().map(i64::to_string).collect::<Vec<String>>().join("×")
+    };
+    Some(Operand { name, is_kernel, sizes: PerSide::new(shown(one), shown(two)) })
+}
+
+/// The size of an attention head: the last dimension of the query.
+fn head_size(op: &str, shapes: &str) -> Option<f64> {
+    let is_attention = op.contains("scaled_dot_product");
+    let query = tensors(shapes).into_iter().next().filter(|_| is_attention)?;
+    query.last().map(|&size| size as f64)
+}
+
+/// Whether two scales of attention are the same: without a scale, attention divides by the root of the head size.
+fn is_same_scale(one: &str, two: &str, head_size: Option<f64>) -> bool {
+    let usual = head_size.map(|size| size.sqrt().recip());
+    let scale = |text: &str| if text.is_empty() { usual } else { text.parse().ok() };
+    scale(one).zip(scale(two)).is_some_and(|(one, two)| (one - two).abs() < 1e-9)
 }
 
 /// The sizes or strides of each tensor, including the tensors in lists.
@@ -382,6 +475,31 @@ mod tests {
         let texts = PerSide::new("[[8, 64], [], [[3]]]", "[[16, 64], [], [[4]]]");
         assert_eq!(other_sizes(&texts), [(0, 8, 16), (0, 3, 4)]);
         assert_eq!(other_sizes(&PerSide::new("[[8, 64]]", "[[8]]")), []);
+    }
+
+    #[test]
+    fn a_size_in_other_dimensions_is_a_reshape() {
+        let texts = PerSide::new("[[1, 1, 24]]", "[[1, 24, 1]]");
+        assert_eq!((other_sizes(&texts), is_reshaped(&texts)), (Vec::new(), true));
+        let texts = PerSide::new("[[1, 2, 24]]", "[[1, 24, 4]]");
+        assert_eq!((other_sizes(&texts).len(), is_reshaped(&texts)), (2, false));
+    }
+
+    #[test]
+    fn the_operand_whose_size_differs_is_named() {
+        let of = |one, two| other_operand("aten::conv2d", &PerSide::new(one, two));
+        let weight = of("[[8, 3, 9, 9], [4, 3, 3, 3]]", "[[8, 3, 9, 9], [4, 3, 5, 5]]");
+        let weight = weight.expect("the weight differs");
+        let sizes = PerSide::new("3×3".to_owned(), "5×5".to_owned());
+        assert_eq!((weight.name, weight.is_kernel, weight.sizes), ("weight", true, sizes));
+        assert!(of("[[8, 3, 9, 9], [4, 3, 3, 3]]", "[[16, 3, 9, 9], [4, 3, 3, 3]]").is_none());
+    }
+
+    #[test]
+    fn the_usual_scale_of_attention_equals_none() {
+        assert!(is_same_scale("", "0.125", Some(64.0)));
+        assert!(!is_same_scale("", "0.25", Some(64.0)));
+        assert!(!is_same_scale("", "0.125", None));
     }
 
     #[test]

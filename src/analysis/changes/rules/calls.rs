@@ -27,6 +27,12 @@ pub(super) const BLOCKING: &str = "blocking";
 /// Subject prefix for changes in calls to `torch.no_grad`, `torch.inference_mode` and similar functions.
 pub(in crate::analysis::changes) const GRADIENT_MODE: &str = "gradient mode";
 
+/// Subject of the optimizer change in which gradients are set to zero.
+pub(in crate::analysis::changes) const ZEROING: &str = "zeroing";
+
+/// Ops that set tensors to zero.
+const ZEROES: [&str; 2] = ["aten::zero_", "aten::_foreach_zero_"];
+
 /// Subject prefix for changes in calls to a learning rate schedule.
 pub(in crate::analysis::changes) const SCHEDULE: &str = "schedule";
 
@@ -78,7 +84,8 @@ pub(super) fn claim(
     let is_backward = autograd_node(drafts.diff, root).is_some()
         || Side::BOTH.into_iter().any(|side| surveys[side].is_backward());
     if !is_backward {
-        claim_root(drafts, root, (&surveys, false), Position::above(drafts.diff, root), modules);
+        let position = drafts.position_above(root);
+        claim_root(drafts, root, (&surveys, false), position, modules);
         return;
     }
     match claim_backward(drafts, root) {
@@ -88,10 +95,8 @@ pub(super) fn claim(
         }
         None => {
             let forward = drafts.forward_of(root);
-            let position = forward.map_or_else(
-                || drafts.position_at(root),
-                |forward| Position::at(drafts.diff, forward),
-            );
+            let position = forward
+                .map_or_else(|| drafts.position_at(root), |forward| drafts.position_at(forward));
             claim_root(drafts, root, (&surveys, true), position, modules);
         }
     }
@@ -239,7 +244,9 @@ fn kind(
         return (ChangeKind::WarmUp, "compilation".to_owned());
     }
     if is_in_optimizer(diff, root) {
-        return (ChangeKind::Optimizer, String::new());
+        let zeroes = ops.iter().all(|op| ZEROES.contains(&op.as_str()));
+        let subject = if zeroes && is_around("zero_grad") { ZEROING } else { "" };
+        return (ChangeKind::Optimizer, subject.to_owned());
     }
     if has_only(|survey| survey.marks.recomputing && !survey.ops.is_empty()) {
         return (ChangeKind::Checkpointing, String::new());

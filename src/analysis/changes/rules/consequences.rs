@@ -1,9 +1,11 @@
 //! Folds each change that is a consequence of another change into that change.
 
-use super::arguments::OPTIMIZER;
-use super::calls::{BLOCKING, CASTING, CASTS, GRADIENT_MODE, REPEATED, SCHEDULE, backend};
+use super::anomaly;
+use super::arguments::{OPTIMIZER, RESHAPED, SCALAR_TYPE};
+use super::calls::{BLOCKING, CASTING, CASTS, GRADIENT_MODE, REPEATED, SCHEDULE, ZEROING, backend};
 use super::compiled::{into_regions, into_warm_up};
 use super::folding::{first, fold_where, functions, names};
+use super::libraries;
 use super::parameters;
 use super::replaced;
 use crate::analysis::changes::draft::{Draft, Drafts};
@@ -37,6 +39,9 @@ pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modu
     switches_into_kernels(drafts);
     modes_and_selection(drafts);
     into_environment(drafts);
+    libraries::claim(drafts);
+    anomaly::claim(drafts);
+    zeroing_into_optimizer(drafts);
     into_regions(drafts, modules);
     into_warm_up(drafts);
     into_precision(drafts);
@@ -79,7 +84,9 @@ fn into_any(drafts: &mut Drafts<'_>) {
             draft.position == position && names(draft).all(|name| name == "aten::detach")
         });
     }
-    if let Some(shapes) = first(drafts, &[ChangeKind::Shapes]) {
+    let mut sized = drafts.find(ChangeKind::Shapes).into_iter();
+    if let Some(shapes) = sized.find(|&at| drafts.all()[at].subject != RESHAPED) {
+        fold_where(drafts, shapes, &[ChangeKind::Shapes], |draft| draft.subject == RESHAPED);
         fold_where(drafts, shapes, &[ChangeKind::Arguments], |draft| {
             draft.parameter.is_none()
                 && draft.pairs.keys().any(|(one, two)| one.starts_with('[') || two.starts_with('['))
@@ -188,7 +195,12 @@ fn switches_into_kernels(drafts: &mut Drafts<'_>) {
             _ => [ChangeKind::KernelSelection, ChangeKind::MathMode],
         };
         let mut kernels = kinds.into_iter().flat_map(|kind| drafts.find(kind));
-        let is_of_family = |at: &usize| drafts.all()[*at].subject.starts_with("Convolutions");
+        // One setting explains the kernels. Another setting that also changed remains a change of its own.
+        let is_of_family = |at: &usize| {
+            let draft = &drafts.all()[*at];
+            let is_free = draft.switched.as_ref().is_none_or(|known| known.name == switched.name);
+            draft.subject.starts_with("Convolutions") && is_free
+        };
         if let Some(kernels) = kernels.find(is_of_family) {
             drafts.merge(at, kernels);
             drafts.at(kernels).switched.get_or_insert(switched);
@@ -204,6 +216,11 @@ fn modes_and_selection(drafts: &mut Drafts<'_>) {
         let family = drafts.all()[selection].subject.clone();
         for mode in drafts.find(ChangeKind::MathMode) {
             let counts = [selection, mode].map(|at| drafts.all()[at].nodes.len());
+            // Two settings that changed are two changes.
+            let name = |at: usize| drafts.all()[at].switched.as_ref().map(|known| known.name);
+            if name(selection).zip(name(mode)).is_some_and(|(one, two)| one != two) {
+                continue;
+            }
             match drafts.all()[mode].subject.starts_with(&family) {
                 true if counts[0] > counts[1] => drafts.merge(mode, selection),
                 true => drafts.merge(selection, mode),
@@ -213,9 +230,27 @@ fn modes_and_selection(drafts: &mut Drafts<'_>) {
     }
 }
 
+/// Gradients are set to zero by other ops if the optimizer runs differently. Only if one side alone sets them to zero,
+/// this is a change of its own.
+fn zeroing_into_optimizer(drafts: &mut Drafts<'_>) {
+    let all = drafts.find(ChangeKind::Optimizer);
+    let is_zeroing = |at: &usize| drafts.all()[*at].subject == ZEROING;
+    let (zeroing, other): (Vec<usize>, Vec<usize>) = all.into_iter().partition(is_zeroing);
+    if let ([zeroing], [other]) = (zeroing.as_slice(), other.as_slice()) {
+        let has_ops =
+            |side: Side| drafts.all()[*zeroing].names[side].keys().any(|name| name.contains("::"));
+        if has_ops(Side::Baseline) == has_ops(Side::Candidate) {
+            drafts.merge_named(*zeroing, *other);
+        }
+    }
+}
+
 /// Folds added or removed casts into the precision change that explains them.
 fn into_precision(drafts: &mut Drafts<'_>) {
     let Some(precision) = first(drafts, &[ChangeKind::Precision]) else { return };
+    fold_where(drafts, precision, &[ChangeKind::Arguments], |draft| {
+        draft.parameter == Some(SCALAR_TYPE)
+    });
     // Ops inside a function that does more than cast, such as gradient clipping, remain a separate change.
     fold_where(drafts, precision, &[ChangeKind::Ops], |draft| {
         let has_cast = names(draft).any(|name| name == "aten::to" || name == "aten::_to_copy");

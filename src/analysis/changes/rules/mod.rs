@@ -1,12 +1,14 @@
 //! The rules that turn facts into changes. Most rules examine individual calls instead of totals over the trace, so
 //! that one change cannot hide another.
 
+pub(super) mod anomaly;
 pub(super) mod arguments;
 pub(super) mod calls;
 pub(super) mod compiled;
 pub(super) mod consequences;
 mod folding;
 pub(super) mod kernels;
+pub(super) mod libraries;
 pub(super) mod memory;
 pub(super) mod order;
 mod parameters;

@@ -72,6 +72,56 @@ pub(super) fn name(op: &str, position: usize) -> Option<&'static str> {
     parameters.iter().find(|(at, _)| *at == position).map(|(_, name)| *name)
 }
 
+/// The name of an operand that is a parameter of the model: `weight` or `bias`.
+pub(super) fn operand(op: &str, position: usize) -> Option<&'static str> {
+    const WEIGHTED: [&str; 6] = [
+        "aten::conv1d",
+        "aten::conv2d",
+        "aten::conv3d",
+        "aten::conv_transpose2d",
+        "aten::convolution",
+        "aten::linear",
+    ];
+    match position {
+        1 if WEIGHTED.contains(&op) => Some("weight"),
+        2 if WEIGHTED.contains(&op) => Some("bias"),
+        0 if op == "aten::embedding" => Some("weight"),
+        _ => None,
+    }
+}
+
+/// Whether the value at a position is the number of an element type. `count` is the number of arguments, because
+/// overloads differ in their arguments.
+pub(super) fn is_scalar_type(op: &str, position: usize, count: usize) -> bool {
+    match (op, count) {
+        ("aten::_to_copy", _) | ("aten::to", 5 | 8) => position == 1,
+        ("aten::to", 6) | ("aten::softmax" | "aten::log_softmax", 3) => position == 2,
+        ("aten::sum" | "aten::mean", 4) => position == 3,
+        _ => false,
+    }
+}
+
+/// The name of an element type that is recorded as a number.
+pub(super) fn scalar_type(number: &str) -> &str {
+    match number {
+        "0" => "uint8",
+        "1" => "int8",
+        "2" => "int16",
+        "3" => "int32",
+        "4" => "int64",
+        "5" => "float16",
+        "6" => "float32",
+        "7" => "float64",
+        "9" => "complex64",
+        "10" => "complex128",
+        "11" => "bool",
+        "15" => "bfloat16",
+        "23" => "float8_e5m2",
+        "24" => "float8_e4m3fn",
+        other => other,
+    }
+}
+
 /// The name of a parameter value that is recorded as a number, such as `mean` for the reduction `1`.
 pub(super) fn value<'a>(op: &str, parameter: &str, value: &'a str) -> &'a str {
     let names = match (op, parameter) {

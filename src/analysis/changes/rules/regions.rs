@@ -3,7 +3,6 @@
 use super::compiled::DIVIDED;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
-use crate::analysis::changes::place::Position;
 use crate::analysis::changes::survey::is_compiling;
 use crate::analysis::steps::StepPairs;
 use crate::diff::{RegionKind, TraceDiff};
@@ -24,7 +23,7 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
         let at = drafts.draft(kind, region.side.label());
         let node = diff.region_node(region);
         if drafts.at(at).nodes.is_empty() {
-            drafts.at(at).position = Position::above(diff, node);
+            drafts.at(at).position = drafts.position_above(node);
         }
         drafts.add_root(at, node);
         let other = region.side.other();

@@ -5,7 +5,7 @@ use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
 use crate::analysis::steps::StepPairs;
-use crate::diff::TraceDiff;
+use crate::diff::{MergedId, TraceDiff};
 use crate::program::{Measure, is_synchronisation};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
@@ -134,7 +134,7 @@ fn synchronizations(drafts: &mut Drafts<'_>) {
             let node = merged.of(side, call);
             let is_consequence = drafts.of_calls(node).is_some() || drafts.covering(node).is_some();
             if !is_consequence && diff.compiled_region_of(side, call).is_none() {
-                let position = Position::above(diff, node);
+                let position = drafts.position_above(node);
                 found.entry((side, position)).or_default().push(call);
             }
         }
@@ -154,9 +154,19 @@ fn synchronizations(drafts: &mut Drafts<'_>) {
 }
 
 /// Reports that the two sides use different numbers of streams. Attribution rows whose kernels differ between the sides
-/// are ignored, because a library may run its kernels on different streams.
+/// are ignored, because a library may run its kernels on different streams. A graph runs on the streams on which the
+/// program captured it, so its rows count, and its kernels differ as a consequence.
 fn streams(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
-    let is_same = |at: &usize| of_rows.binary_search_by_key(at, |of_row| of_row.0).is_err();
+    let diff = drafts.diff;
+    let is_graph = |row: &Row| {
+        let launches =
+            |side: Side| row.calls[side].is_some_and(|call| diff.tree(side).is_graph_launch(call));
+        launches(Side::Baseline) && launches(Side::Candidate)
+    };
+    let is_same = |at: &usize| {
+        is_graph(&drafts.ledger.rows()[*at])
+            || of_rows.binary_search_by_key(at, |of_row| of_row.0).is_err()
+    };
     let counts = PerSide::from_fn(|side| {
         let tree = drafts.diff.tree(side);
         let of = |row: &Row| -> Vec<_> {
@@ -169,5 +179,15 @@ fn streams(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
     if counts.baseline != counts.candidate && counts.baseline.min(counts.candidate) > 0 {
         let at = drafts.draft(ChangeKind::Streams, "");
         drafts.at(at).pair(&counts.baseline.to_string(), &counts.candidate.to_string());
+        let merged = diff.merged();
+        let is_graph = |&node: &MergedId| {
+            let mut calls = merged.node(node).calls();
+            calls.all(|(side, call)| diff.tree(side).is_graph_launch(call))
+        };
+        for kernels in drafts.find(ChangeKind::KernelSelection) {
+            if drafts.all()[kernels].nodes.iter().all(is_graph) {
+                drafts.fold(kernels, at);
+            }
+        }
     }
 }

@@ -44,7 +44,9 @@ pub(super) fn headline(analysis: &Analysis, figures: Figures) -> String {
         (true, false) => ", although the programs are identical",
         (false, _) => "",
     };
-    format!("{words}: {} {per}{same}", figures.change(time))
+    let limit =
+        if is_identical { as_far(analysis.changes().identity().limit().as_deref()) } else { "" };
+    format!("{words}: {} {per}{same}{limit}", figures.change(time))
 }
 
 fn is_unchanged(time: PerSide<f64>) -> bool {
@@ -162,6 +164,9 @@ pub(super) fn state(analysis: &Analysis) -> Option<String> {
     if changes.is_identical() {
         return Some(identical(analysis));
     }
+    if let Some(remainder) = changes.remainder() {
+        return Some(format!("The programs cannot be called identical: {remainder}"));
+    }
     let is_rebuilt =
         |change: &Change| matches!(change.kind, ChangeKind::Compilation | ChangeKind::Graphs);
     let share = changes.matched_share();
@@ -176,11 +181,19 @@ pub(super) fn state(analysis: &Analysis) -> Option<String> {
 fn identical(analysis: &Analysis) -> String {
     let what = match (analysis.ledger().measure(), analysis.changes().has_arguments()) {
         (Measure::GpuTime, true) => "every call, argument and kernel matches",
-        (Measure::GpuTime, false) => "every call and kernel matches (arguments were not recorded)",
+        (Measure::GpuTime, false) => "every call and kernel matches",
         (Measure::HostSelfTime, true) => "every call and argument matches",
-        (Measure::HostSelfTime, false) => "every call matches (arguments were not recorded)",
+        (Measure::HostSelfTime, false) => "every call matches",
     };
-    format!("The programs are identical: {what}")
+    match analysis.changes().identity().limit() {
+        None => format!("The programs are identical: {what}"),
+        Some(limit) => format!("The programs are identical as far as recorded: {what}; {limit}"),
+    }
+}
+
+/// Limits the statement that the programs are identical.
+fn as_far(limit: Option<&str>) -> &'static str {
+    if limit.is_some() { " as far as recorded" } else { "" }
 }
 
 /// The leading change with its cost, such as `Convolutions run in FP32 instead of TF32 at 22 ops per step: +2.65 ms`.

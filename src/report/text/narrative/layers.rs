@@ -4,7 +4,7 @@
 use super::super::step_figures::Figures;
 use super::{Layer, Line};
 use crate::analysis::Analysis;
-use crate::analysis::changes::{Certainty, Change, ChangeKind, Changes};
+use crate::analysis::changes::{Change, ChangeKind, Changes};
 use crate::analysis::porting::Differs;
 use crate::analysis::replay::{Effect, Effects};
 use crate::analysis::runs::has_runs;
@@ -46,7 +46,14 @@ pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
             of_change(analysis, figures, at, change, effects.map(|of| of.of_changes[at]))
         })
         .collect();
-    certain.order_by_key(|line| (Reverse(line.cost.abs()), line.number));
+    // Another library explains more than its own line, so it comes first. Another device does not explain what was
+    // changed.
+    let is_port = Differs::of(analysis.comparability()) == Some(Differs::Devices);
+    let is_environment = |line: &Line| {
+        let kind = line.number.map(|at| changes[at].kind);
+        !is_port && kind == Some(ChangeKind::Environment)
+    };
+    certain.order_by_key(|line| (!is_environment(line), Reverse(line.cost.abs()), line.number));
     certain.extend(effects.and_then(|effects| together(figures, effects)));
     let rest = match effects {
         Some(effects) => {
@@ -129,7 +136,7 @@ fn plain(figures: Figures, cost: Nanos, sentence: String) -> Line {
         place: String::new(),
         usual: String::new(),
         remark: String::new(),
-        certainty: Certainty::Certain,
+        inferred: "",
         sites: 0,
         node: None,
     }
@@ -163,7 +170,7 @@ fn of_change(
         } else {
             String::new()
         },
-        certainty: change.certainty,
+        inferred: change.inferred(),
         sites: change.nodes.len(),
         node: change.nodes.first().copied(),
         shown: if takes_no_time(change, cost) { String::new() } else { shown(cost) },

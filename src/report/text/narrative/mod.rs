@@ -19,7 +19,6 @@ use super::port::Port;
 use super::remarks::{remarks, runs};
 use super::step_figures::Figures;
 use crate::analysis::Analysis;
-use crate::analysis::changes::Certainty;
 use crate::diff::MergedId;
 use crate::side::PerSide;
 use crate::trace::Nanos;
@@ -100,8 +99,8 @@ pub struct Line {
     pub usual: String,
     /// An additional remark, such as how a sum is composed; may be empty.
     pub remark: String,
-    /// Whether the trace shows the change directly or the change was inferred.
-    pub certainty: Certainty,
+    /// Why the change is only likely; empty if the trace shows it directly.
+    pub inferred: &'static str,
     /// Number of changed calls in all compared steps.
     pub sites: usize,
     /// The first node of the merged tree with this change; `None` if the change concerns no call.
@@ -194,11 +193,7 @@ impl Line {
             "" => String::new(),
             usual => format!("usually {usual}"),
         };
-        let likely = match self.certainty {
-            Certainty::Certain => "",
-            Certainty::Likely => "inferred from kernel names",
-        };
-        let parts = [&last, &place, &usual, likely, &self.remark];
+        let parts = [&last, &place, &usual, self.inferred, &self.remark];
         let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         parts.join("; ")
     }

@@ -1,0 +1,42 @@
+//! Chooses the usual cause of a change. A cause is mentioned only if the change itself is evidence for it.
+
+use super::draft::Draft;
+use super::facts::is_first_input_larger;
+use super::kind::ChangeKind;
+use super::optimizer;
+use super::rules::anomaly::ANOMALY;
+use super::rules::arguments::OPTIMIZER;
+use crate::diff::TraceDiff;
+
+/// The setting or code that usually causes such a change; empty if there is none.
+pub(super) fn usual(diff: &TraceDiff, draft: &Draft) -> &'static str {
+    let is_channels_last = || {
+        let mut formats = draft.pairs.keys().flat_map(|(one, two)| [one, two]);
+        formats.any(|format| format == "channels_last")
+    };
+    let kind = draft.kind;
+    if kind == ChangeKind::Ops && draft.subject == ANOMALY {
+        "torch.autograd.set_detect_anomaly(True)"
+    } else if kind == ChangeKind::Optimizer {
+        optimizer::usual(&optimizer::reason(diff, draft).0)
+    } else if kind == ChangeKind::Shapes {
+        sizes(diff, draft)
+    } else if kind == ChangeKind::MemoryFormat && !is_channels_last()
+        || kind == ChangeKind::Recording && !draft.nodes.is_empty()
+    {
+        // Recordings that contain different layers have no usual cause, either.
+        ""
+    } else {
+        kind.usual()
+    }
+}
+
+fn sizes(diff: &TraceDiff, draft: &Draft) -> &'static str {
+    match &draft.operand {
+        Some(operand) if operand.is_kernel => "",
+        Some(_) => "model size",
+        None if draft.subject == OPTIMIZER => "model size",
+        None if is_first_input_larger(diff) => "batch size, sequence length",
+        None => "",
+    }
+}
