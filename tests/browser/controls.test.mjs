@@ -46,7 +46,7 @@ test("a cause opens its place", async () => {
 test("one section at a time; the bar stays in view and tells which", async () => {
   const page = await open(browser, "example");
   const linked = await page.$$eval("nav a", (found) => found.map((one) => one.getAttribute("href").slice(1)));
-  assert.deepEqual(linked, ["what", "differences", "tree", "flame", "timeline", "steps", "kernels", "efficiency", "inputs"]);
+  assert.deepEqual(linked, ["what", "differences", "tree", "flame", "timeline", "steps", "kernels", "efficiency", "porting", "inputs"]);
   for (const part of linked) {
     await goTo(page, part);
     const shown = await page.$$eval(".panel", (panels) => panels.filter((panel) => panel.offsetParent).length);

@@ -47,7 +47,7 @@ pub struct DevicePeaks {
     pub source: String,
     /// Source of the published bandwidth.
     pub memory_source: String,
-    /// The rates that the best known kernels reach; `None` if nobody has published them.
+    /// The rates that the best known kernels reach; `None` if they are unknown.
     achievable: Option<Achievable>,
 }
 
@@ -65,7 +65,7 @@ struct Achievable {
 
 impl DevicePeaks {
     /// The shares of the published rates that the best known kernels reach: the share of the bandwidth, and the share of
-    /// the rate of matrix products. `None` if nobody has published them.
+    /// the rate of matrix products. `None` if they are unknown.
     pub fn achievable_shares(&self) -> Option<(f64, f64)> {
         let achievable = self.achievable.as_ref()?;
         let matrix = self.matrix.get(Precision::Bf16.label())?;

@@ -110,7 +110,7 @@ impl Port {
 
     /// The titles of the columns of `classes`.
     pub fn titles(&self, names: &PerSide<String>) -> [String; 8] {
-        let time = format!("{} per step", self.unit);
+        let time = format!("per step, {}", self.unit);
         let of = |text: &str| text.to_owned();
         let (a, b) = (names.baseline.clone(), names.candidate.clone());
         [time, a, b, of("ratio"), of("hardware"), of("software"), of("% of peak"), of("library")]
@@ -257,7 +257,7 @@ impl<'a> Writer<'a> {
             let unknown = Side::BOTH.into_iter().filter(|&side| of(side).is_none());
             let unknown: Vec<&str> = unknown.map(|side| self.names[side].as_str()).collect();
             return format!(
-                "The peaks of {} are unknown, so hardware and software cannot be told apart (--peaks FILE)",
+                "The peaks of {} are unknown, so hardware and software are not separated (--peaks FILE)",
                 unknown.join(" and ")
             );
         };
@@ -273,7 +273,7 @@ impl<'a> Writer<'a> {
         let memory = a.memory_tb_per_s / b.memory_tb_per_s;
         let by_memory = memory * achievable(a).0 / achievable(b).0;
         let mut text = format!(
-            "Hardware: {} → {} TB/s = {} the time",
+            "Hardware: {} → {} TB/s ({} the time)",
             a.memory_tb_per_s,
             b.memory_tb_per_s,
             range(memory, by_memory)
@@ -285,7 +285,7 @@ impl<'a> Writer<'a> {
         if let (Some(one), Some(two)) = (matrix(a), matrix(b)) {
             let by_matrix = one / two * achievable(a).1 / achievable(b).1;
             text +=
-                &format!(", bf16 {one:.0} → {two:.0} TFLOP/s = {}", range(one / two, by_matrix));
+                &format!(", bf16 {one:.0} → {two:.0} TFLOP/s ({})", range(one / two, by_matrix));
         }
         text
     }

@@ -38,6 +38,8 @@ const SHORTER: [Limits; 6] = [
     Limits { changes: 4, details: 0, others: 2 },
     Limits { changes: 2, details: 0, others: 1 },
 ];
+/// The number of changes in the shortest form.
+const SHORTEST: usize = 2;
 const WHOLE: Limits = Limits { changes: usize::MAX, details: usize::MAX, others: usize::MAX };
 
 pub(super) fn write(
@@ -67,11 +69,15 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
     let names = format!("{} → {}", names.baseline, names.candidate);
     page.text("", &format!("{names}: {}", narrative.inputs), 0);
     page.text("bold", &narrative.headline, 0);
-    page.text("dim", &narrative.confidence, 2);
+    let is_port = narrative.port.is_some();
+    let is_short = is_port && limits.changes <= 4;
+    let is_shortest = is_port && limits.changes <= SHORTEST;
+    if !is_shortest {
+        page.text("dim", &narrative.confidence, 2);
+    }
     // The leading change is not printed here, because it is printed below as the first entry of the first section.
     page.text("", narrative.state.as_deref().unwrap_or_default(), 2);
-    let is_short = limits.changes <= 4;
-    if narrative.port.is_none() || !is_short {
+    if !is_short {
         page.text("dim", &narrative.split, 2);
     }
     let runs = if limits.details == usize::MAX { narrative.runs.as_slice() } else { &[] };
@@ -88,8 +94,11 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
     let columns =
         (widest(|line| &line.shown), widest(|line| line.attributed.as_deref().unwrap_or("")));
     for layer in narrative.layers() {
-        page.lines.push(String::new());
         let is_certain = *layer == narrative.certain;
+        if is_shortest && !is_certain {
+            continue;
+        }
+        page.lines.push(String::new());
         page.title(narrative, layer, is_certain);
         let (most, details) = match is_certain {
             true => (limits.changes, limits.details),
@@ -110,7 +119,7 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
         page.lines.push(String::new());
         page.lines.push(format!("{BOLD}What to do{BOLD:#}"));
     }
-    let actions = if narrative.port.is_some() && is_short { 1 } else { usize::MAX };
+    let actions = if is_short { 1 } else { usize::MAX };
     for (action, number) in narrative.next.iter().take(actions).zip(1..) {
         page.action(&format!("{number}. "), &action.text, &action.command);
     }
@@ -153,57 +162,82 @@ impl Page {
 
     /// Adds the comparison of two platforms.
     fn port(&mut self, port: &Port, names: &PerSide<String>, limits: Limits) {
-        self.text("", &port.limit, 0);
-        self.lines.push(String::new());
-        self.text("bold", &port.split, 0);
-        self.text("dim", &port.peaks, 0);
-        let classes = port.cells();
-        let shown = classes.len().min(limits.others.max(5));
-        self.columns(&port.titles(names), &classes[..shown]);
-        let items = match limits.details {
-            usize::MAX => usize::MAX,
-            0 => 1,
-            _ => 2,
+        let (rows, items, lines) = match limits.details {
+            usize::MAX => (usize::MAX, usize::MAX, usize::MAX),
+            0 if limits.changes <= SHORTEST => (3, 1, 1),
+            0 => (5, 1, 1),
+            _ => (5, 2, 2),
         };
+        self.few("", "", &port.limit, lines.max(2));
+        self.text("bold", &port.split, 0);
+        if limits.changes > SHORTEST {
+            self.text("dim", &port.peaks, 0);
+        }
+        let classes = port.cells();
+        self.columns(&port.titles(names), &classes[..classes.len().min(rows)]);
         for side in Side::BOTH {
-            if port.slower_on[side].is_empty() {
-                continue;
-            }
-            self.lines.push(format!("{BOLD}Look at {}{BOLD:#}", names[side]));
             for item in port.slower_on[side].iter().take(items) {
-                self.hanging("", "  ", &format!("{} {}", item.cost, item.sentence));
-                self.hanging("dim", "    ", &item.why);
+                let name = &names[side];
+                let text = format!("Look at {name}: {} {}", item.cost, item.sentence);
+                self.few("", "", &text, lines);
+                self.few("dim", "  ", &item.why, lines);
             }
         }
-        for text in &port.both {
-            self.hanging("", "Both: ", text);
+        for text in port.both.iter().take(items.max(1)) {
+            self.few("", "", &format!("Both: {text}"), lines);
         }
         if limits.details > 0 {
             for text in &port.lowering {
-                self.text("dim", text, 2);
+                self.few("dim", "", text, lines);
             }
         }
     }
 
-    /// Adds a table: the first and the last column start at the left, the others end at the right.
+    /// Adds at most `most` lines of a text. If only some lines are shown, they are shortened even if the output goes to a
+    /// pipe.
+    fn few(&mut self, style: &str, start: &str, text: &str, most: usize) {
+        if most == usize::MAX {
+            return self.hanging(style, start, text);
+        }
+        let indent = start.chars().count().max(2);
+        let lines = Width::Screen(self.width.columns()).lines(text, indent, most);
+        for (at, line) in lines.iter().enumerate() {
+            let start = if at == 0 { start.to_owned() } else { " ".repeat(indent) };
+            self.lines.push(match style {
+                "dim" => format!("{DIM}{start}{line}{DIM:#}"),
+                _ => format!("{start}{line}"),
+            });
+        }
+    }
+
+    /// Adds a table: the first and the last column start at the left, the others end at the right. Rows that are too long
+    /// are shortened on a screen and wrapped in a pipe.
     fn columns(&mut self, titles: &[String; 8], rows: &[[String; 8]]) {
         let width = |at: usize| {
             let cells = rows.iter().map(|row| &row[at]).chain([&titles[at]]);
             cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
         };
         let widths: Vec<usize> = (0..titles.len()).map(width).collect();
-        let room = self.width.columns();
-        let line = |cells: &[String; 8]| {
-            let mut text = format!("{:<room$}", cells[0], room = widths[0]);
+        for (row, style) in std::iter::once((titles, "dim")).chain(rows.iter().map(|row| (row, "")))
+        {
+            let mut text = format!("{:<room$}", row[0], room = widths[0]);
             for at in 1..titles.len() - 1 {
-                text += &format!("  {:>room$}", cells[at], room = widths[at]);
+                text += &format!("  {:>room$}", row[at], room = widths[at]);
             }
-            text += &format!("  {}", cells[titles.len() - 1]);
-            shorten_end(&text, room)
-        };
-        let head = line(titles);
-        self.lines.push(format!("{DIM}{head}{DIM:#}"));
-        self.lines.extend(rows.iter().map(line));
+            text += &format!("  {}", row[titles.len() - 1]);
+            let room = self.width.columns();
+            let text = text.trim_end();
+            match self.width {
+                Width::Pipe(_) if text.chars().count() > room => self.hanging(style, "", text),
+                _ => {
+                    let text = shorten_end(text, room);
+                    self.lines.push(match style {
+                        "dim" => format!("{DIM}{text}{DIM:#}"),
+                        _ => text,
+                    });
+                }
+            }
+        }
     }
 
     /// Adds an action. If its command takes several lines, every line except the last ends with a backslash and no word
