@@ -156,6 +156,8 @@ fn of_change(
     let cost = effect.map_or(change.cost, |effect| effect.alone);
     let is_environment = change.kind == ChangeKind::Environment;
     let port = if is_environment { port(analysis, figures) } else { None };
+    // The sentence about the device replaces the list of what differs, which becomes a detail.
+    let listed = port.as_ref().map(|_| one_line(&change.sentence).into_owned());
     let sentence = port.unwrap_or_else(|| one_line(&change.sentence).into_owned());
     // The sentence for a change at a single call site already names the call site.
     let place = if sentence.contains(&change.place) { "" } else { change.place.as_str() };
@@ -165,8 +167,9 @@ fn of_change(
         last: effect.map(|effect| shown(effect.last)).filter(|time| *time != shown(cost)),
         place: one_line(place).into_owned(),
         usual: usual(analysis, change).to_owned(),
-        remark: if change.kind == ChangeKind::Environment {
-            kernel_speed(analysis).unwrap_or_default()
+        remark: if is_environment {
+            let speed = kernel_speed(analysis);
+            listed.into_iter().chain(speed).collect::<Vec<_>>().join("; ")
         } else {
             String::new()
         },
