@@ -229,7 +229,7 @@ impl Page {
             let text = text.trim_end();
             match self.width {
                 Width::Pipe(_) if text.chars().count() > room => self.hanging(style, "", text),
-                _ => {
+                Width::Pipe(_) | Width::Screen(_) => {
                     let text = shorten_end(text, room);
                     self.lines.push(match style {
                         "dim" => format!("{DIM}{text}{DIM:#}"),
