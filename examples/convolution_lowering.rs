@@ -70,8 +70,7 @@ fn show(row: &PortingRow, names: [&String; 2], out: &mut impl Write) -> std::io:
         )?;
     }
     for hint in &row.hints {
-        let on = hint.side.map_or_else(String::new, |side| format!("{}: ", names[side as usize]));
-        writeln!(out, "  try: {on}{}", hint.text)?;
+        writeln!(out, "  try: {}", hint.words(|side| names[side as usize].clone()))?;
     }
     writeln!(out)
 }

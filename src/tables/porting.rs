@@ -129,10 +129,7 @@ fn kernels() -> Columns<Analysis, PortingRow> {
             |_, r, side| r.not_work_pct(side).into(),
         )
         .text("hint", "what to try, with the side that it is about", |_, r| {
-            let texts = r.hints.iter().map(|hint| match hint.side {
-                Some(side) => format!("{}: {}", side.label(), hint.text),
-                None => hint.text.clone(),
-            });
+            let texts = r.hints.iter().map(|hint| hint.words(|side| side.label().to_owned()));
             texts.collect::<Vec<_>>().join("; ").into()
         })
         .column(uid("uid1", Side::Baseline))

@@ -21,6 +21,16 @@ pub struct Hint {
     pub text: String,
 }
 
+impl Hint {
+    /// The hint, with the name of the side that it is about.
+    pub fn words(&self, name: impl FnOnce(Side) -> String) -> String {
+        match self.side {
+            Some(side) => format!("{}: {}", name(side), self.text),
+            None => self.text.clone(),
+        }
+    }
+}
+
 /// The values of one side that the conditions are about.
 pub(super) struct Evidence<'a> {
     pub(super) kernels: &'a Kernels,

@@ -107,10 +107,7 @@ fn op_row(analysis: &Analysis, row: &PortingRow, unit: Unit) -> OpRow {
         hints: row
             .hints
             .iter()
-            .map(|hint| match hint.side {
-                Some(side) => format!("{}: {}", analysis.names()[side], hint.text),
-                None => hint.text.clone(),
-            })
+            .map(|hint| hint.words(|side| analysis.names()[side].clone()))
             .collect(),
     }
 }
@@ -119,18 +116,10 @@ fn lane(row: &PortingRow, side: Side) -> Vec<LanePart> {
     let all: Nanos = row.roles[side].values().map(|&(_, time)| time).sum();
     let calls = row.calls[side].max(1);
     let part = |(&role, &(count, time)): (&Role, &(u64, Nanos))| {
-        let name = match role {
-            Role::Work => match row.libraries[side].as_str() {
-                "" => row.kernel[side].as_str(),
-                libraries => libraries,
-            },
-            Role::Memset
-            | Role::Layout
-            | Role::Im2Col
-            | Role::Fill
-            | Role::SplitK
-            | Role::Bias
-            | Role::Cast => role.label(),
+        let name = match row.libraries[side].as_str() {
+            _ if role != Role::Work => role.label(),
+            "" => row.kernel[side].as_str(),
+            libraries => libraries,
         };
         let count = count.div_ceil(calls);
         LanePart {

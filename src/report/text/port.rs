@@ -3,7 +3,7 @@
 use crate::analysis::Analysis;
 use crate::analysis::efficiency::DevicePeaks;
 use crate::analysis::kernel_facts::Role;
-use crate::analysis::porting::{Differs, Porting, PortingRow, PortingSums};
+use crate::analysis::porting::{Differs, Explained, Porting, PortingRow, PortingSums};
 use crate::analysis::wall::{IdleKind, idle_owner_name};
 use crate::escape::one_line;
 use crate::order::Order as _;
@@ -363,10 +363,7 @@ impl<'a> Writer<'a> {
             _ => " (neither is near its peak)".to_owned(),
         };
         let [one, two] = Side::BOTH.map(|side| row.implementation(side, self.devices[side]));
-        let hints = row.hints.iter().map(|hint| match hint.side {
-            Some(side) => format!("{}: {}", self.names[side], hint.text),
-            None => hint.text.clone(),
-        });
+        let hints = row.hints.iter().map(|hint| hint.words(|side| self.names[side].clone()));
         let why: Vec<String> = std::iter::once(format!("{one} → {two}")).chain(hints).collect();
         PortItem {
             cost: format!("{} {}", self.signed(row.software), self.unit),
@@ -399,6 +396,8 @@ impl<'a> Writer<'a> {
             .porting
             .rows
             .iter()
+            // If the program was changed, the change states the precisions and the number of ops.
+            .filter(|row| row.explained != Explained::Changed)
             .filter(|row| row.hints.iter().any(|hint| hint.side.is_none()))
             .collect();
         if let Some(row) = other.first() {
@@ -440,15 +439,10 @@ fn lane(row: &PortingRow, side: Side, device: Option<(i64, i64)>) -> String {
     };
     let mut parts = Vec::new();
     for (&role, &(number, _)) in &row.roles[side] {
-        parts.push(match role {
-            Role::Work => count(number, &without_tile(&row.implementation(side, device))),
-            Role::Memset
-            | Role::Layout
-            | Role::Im2Col
-            | Role::Fill
-            | Role::SplitK
-            | Role::Bias
-            | Role::Cast => count(number, role.label()),
+        parts.push(if role == Role::Work {
+            count(number, &without_tile(&row.implementation(side, device)))
+        } else {
+            count(number, role.label())
         });
     }
     let other = row.not_work_pct(side).filter(|pct| *pct >= 5.0);

@@ -126,6 +126,14 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
     page.lines
 }
 
+fn styled(style: &str, text: &str) -> String {
+    match style {
+        "bold" => format!("{BOLD}{text}{BOLD:#}"),
+        "dim" => format!("{DIM}{text}{DIM:#}"),
+        _ => text.to_owned(),
+    }
+}
+
 fn shorten_end(text: &str, room: usize) -> String {
     if text.chars().count() <= room {
         return text.to_owned();
@@ -146,17 +154,23 @@ impl Page {
     }
 
     fn hanging(&mut self, style: &str, start: &str, text: &str) {
+        self.few(style, start, text, usize::MAX);
+    }
+
+    /// Adds at most `most` lines of a text. If only some lines are shown, they are shortened even if the output goes to a
+    /// pipe.
+    fn few(&mut self, style: &str, start: &str, text: &str, most: usize) {
         if text.is_empty() {
             return;
         }
+        let width = match most {
+            usize::MAX => self.width,
+            _ => Width::Screen(self.width.columns()),
+        };
         let indent = start.chars().count().max(2);
-        for (at, line) in self.width.lines(text, indent, usize::MAX).iter().enumerate() {
+        for (at, line) in width.lines(text, indent, most).iter().enumerate() {
             let start = if at == 0 { start.to_owned() } else { " ".repeat(indent) };
-            self.lines.push(match style {
-                "bold" => format!("{BOLD}{start}{line}{BOLD:#}"),
-                "dim" => format!("{DIM}{start}{line}{DIM:#}"),
-                _ => format!("{start}{line}"),
-            });
+            self.lines.push(styled(style, &format!("{start}{line}")));
         }
     }
 
@@ -193,23 +207,6 @@ impl Page {
         }
     }
 
-    /// Adds at most `most` lines of a text. If only some lines are shown, they are shortened even if the output goes to a
-    /// pipe.
-    fn few(&mut self, style: &str, start: &str, text: &str, most: usize) {
-        if most == usize::MAX {
-            return self.hanging(style, start, text);
-        }
-        let indent = start.chars().count().max(2);
-        let lines = Width::Screen(self.width.columns()).lines(text, indent, most);
-        for (at, line) in lines.iter().enumerate() {
-            let start = if at == 0 { start.to_owned() } else { " ".repeat(indent) };
-            self.lines.push(match style {
-                "dim" => format!("{DIM}{start}{line}{DIM:#}"),
-                _ => format!("{start}{line}"),
-            });
-        }
-    }
-
     /// Adds a table: the first and the last column start at the left, the others end at the right. Rows that are too long
     /// are shortened on a screen and wrapped in a pipe.
     fn columns(&mut self, titles: &[String; 8], rows: &[[String; 8]]) {
@@ -230,11 +227,7 @@ impl Page {
             match self.width {
                 Width::Pipe(_) if text.chars().count() > room => self.hanging(style, "", text),
                 Width::Pipe(_) | Width::Screen(_) => {
-                    let text = shorten_end(text, room);
-                    self.lines.push(match style {
-                        "dim" => format!("{DIM}{text}{DIM:#}"),
-                        _ => text,
-                    });
+                    self.lines.push(styled(style, &shorten_end(text, room)));
                 }
             }
         }

@@ -183,10 +183,9 @@ fn of_change(
 
 /// What the other device does to the GPU time; `None` if the devices are the same.
 fn port(analysis: &Analysis, figures: Figures) -> Option<String> {
-    let porting = analysis.porting();
-    let is_port = porting.differs == Some(Differs::Devices) && porting.sums().rho.is_some();
-    is_port.then(|| {
-        let sums = porting.sums();
+    // Only different devices have a ratio of minimum times.
+    let sums = analysis.porting().sums();
+    sums.rho.map(|_| {
         let [hardware, software] =
             [sums.hardware, sums.software].map(|part| figures.signed(part.0 as f64));
         let names = analysis.names();
