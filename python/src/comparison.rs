@@ -20,8 +20,8 @@ use tracetree::analysis::account::{LoweringSide, Totals};
 use tracetree::diff::MergedNode;
 use tracetree::program::Query;
 use tracetree::report::{
-    Emit, Existing, Layer, Line, Narrative, ReportOptions, cause_lines, evidence, node_name,
-    summarise, verdict, write_merged_tree, write_summary,
+    Emit, Existing, Layer, Line, Narrative, ReportOptions, TableSet, cause_lines, evidence,
+    node_name, summarise, verdict, write_merged_tree, write_summary,
 };
 use tracetree::tables::TableKind;
 use tracetree::trace::Nanos;
@@ -462,9 +462,9 @@ impl Comparison {
         Ok(Explanation::new(&self.comparison, explanation))
     }
 
-    /// Writes the report folder: every table as CSV, the merged tree, `summary.json`, and the formats
-    /// named in `emit` (`html`, `md`, `xlsx`, `svg`, `perfetto`, `all` or `none`; by default `html` and
-    /// `md`). Returns the paths of the written files.
+    /// Writes the report folder: the usual tables as CSV, the merged tree, `summary.json`, and the formats
+    /// named in `emit` (`html`, `md`, `xlsx`, `svg`, `perfetto`, `tables` for all tables, `all` or `none`; by
+    /// default `html` and `md`). Returns the paths of the written files.
     ///
     /// Raises `OSError` if the folder cannot be written. Raises `UsageError` if `folder` is a file, a format is
     /// unknown, or tracetree would overwrite files that it did not write; `force=True` overwrites them.
@@ -481,7 +481,7 @@ impl Comparison {
             options.existing = Existing::Replace;
         }
         if emit.is_some() {
-            options.emits = formats(py, texts("emit", emit.as_ref())?)?;
+            (options.emits, options.table_set) = formats(py, texts("emit", emit.as_ref())?)?;
         }
         let has_page = options.emits.iter().any(|emit| emit.label() == "html");
         let (comparison, target) = (self.comparison.clone(), folder.clone());
@@ -694,21 +694,26 @@ fn lowered<'py>(py: Python<'py>, side: &LoweringSide) -> PyResult<Bound<'py, PyD
     Ok(all)
 }
 
-/// Parses the names of report formats.
-fn formats(py: Python<'_>, names: Vec<String>) -> PyResult<Vec<Emit>> {
+/// Parses the names of report formats, and decides which tables to write.
+fn formats(py: Python<'_>, names: Vec<String>) -> PyResult<(Vec<Emit>, TableSet)> {
     let mut formats = Vec::new();
+    let mut tables = TableSet::Usual;
     for name in names {
         match name.as_str() {
-            "all" => formats.extend_from_slice(Emit::ALL),
+            "all" => {
+                formats.extend_from_slice(Emit::ALL);
+                tables = TableSet::All;
+            }
+            "tables" => tables = TableSet::All,
             "none" => {}
             name => formats.push(name.parse().map_err(|_| unknown_format(py, name))?),
         }
     }
-    Ok(formats)
+    Ok((formats, tables))
 }
 
 fn unknown_format(py: Python<'_>, name: &str) -> PyErr {
     let known: Vec<&str> = Emit::ALL.iter().map(|emit| emit.label()).collect();
-    let message = format!("not a report format; expected one of {}, all", known.join(", "));
+    let message = format!("not a report format; expected one of {}, tables, all", known.join(", "));
     usage(py, name, message)
 }

@@ -17,7 +17,7 @@ use super::layers::LayerPairs;
 use super::named_calls::{NamedCalls, ops_by_name};
 use super::options::AnalysisOptions;
 use super::porting::{Porting, porting};
-use super::replay::{Effect, Effects, Reason, Replays};
+use super::replay::{Bounds, Effect, Effects, Reason, Replays};
 use super::runs::{Run, RunTimes, StepTimes, step_times_of_sides};
 use super::side_names;
 use super::steps::{StepPairs, StepRow, note_repeats, step_pairs, step_rows};
@@ -155,6 +155,11 @@ stages! {
     replayed: Result<Effects, (Option<Side>, Reason)> =
         Effects::of[diff, ledger, wall, comparability, changes];
 
+    /// The lower bounds of the step time and the critical paths, or the reason if the traces cannot be replayed.
+    #[doc(hidden)]
+    bounds: Result<Bounds, (Option<Side>, Reason)> =
+        bounds[diff, ledger, wall, comparability, changes];
+
     /// The kernels that both sides run below matched ops.
     same_kernels: SameKernels = find_same_kernels[diff, ledger];
 
@@ -183,6 +188,16 @@ fn notes(diff: &TraceDiff, ledger: &Ledger, categories: &CategoryTable) -> Notes
     note_unclassified(diff, ledger, categories, &mut notes);
     note_repeats(diff, &mut notes);
     notes
+}
+
+fn bounds(
+    diff: &TraceDiff,
+    ledger: &Ledger,
+    wall: &Wall,
+    comparability: &Comparability,
+    changes: &Changes,
+) -> Result<Bounds, (Option<Side>, Reason)> {
+    Replays::of(diff, ledger, wall, comparability, changes).map(|replays| replays.bounds(diff))
 }
 
 fn judged(
@@ -286,10 +301,10 @@ impl Analysis {
     }
 
     /// The effect on the step time of the change at a given position in [`Changes::list`]. Returns `None` if the traces
-    /// cannot be replayed.
+    /// cannot be replayed, or if there are too many changes to replay this one.
     #[doc(hidden)]
     pub fn effect_of_change(&self, at: usize) -> Option<Effect> {
-        self.effects().ok().map(|effects| effects.of_changes[at])
+        self.effects().ok().and_then(|effects| effects.of_changes[at])
     }
 
     /// The values from which the time per step of something in each run is computed.

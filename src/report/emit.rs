@@ -117,6 +117,17 @@ impl fmt::Display for TableFormat {
     }
 }
 
+/// Which tables a report contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TableSet {
+    /// The tables that most people open. Of these, `kernels`, `steps`, `porting`, `memory` and `efficiency` are written
+    /// only if they have rows.
+    #[default]
+    Usual,
+    /// All tables, also those without rows.
+    All,
+}
+
 /// Whether a report may overwrite files that have the names of report files but were not written by tracetree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[doc(hidden)]
@@ -133,6 +144,8 @@ pub enum Existing {
 pub struct ReportOptions {
     /// The table formats to write; order and repetition do not matter.
     pub tables: Vec<TableFormat>,
+    /// Which tables to write.
+    pub table_set: TableSet,
     /// The additional formats; order and repetition do not matter.
     pub emits: Vec<Emit>,
     /// Maximum number of merged-tree nodes in `perfetto.json.gz`. A matched node produces one slice
@@ -155,7 +168,7 @@ pub struct ReportOptions {
 }
 
 impl Default for ReportOptions {
-    /// Selects CSV tables, the page and Markdown. Limits a Perfetto file to 200,000 nodes, draws merged trees of
+    /// Selects the usual tables as CSV, the page and Markdown. Limits a Perfetto file to 200,000 nodes, draws merged trees of
     /// up to 1,000,000 nodes in full, and lists up to 1,000,000 GPU events one by one.
     fn default() -> ReportOptions {
         let emits = vec![
@@ -165,6 +178,7 @@ impl Default for ReportOptions {
         ];
         ReportOptions {
             tables: vec![TableFormat::Csv],
+            table_set: TableSet::Usual,
             emits,
             perfetto_slices: 200_000,
             full_tree_nodes: 1_000_000,

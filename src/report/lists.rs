@@ -221,8 +221,8 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
         Measure::HostSelfTime => "no op ran",
     };
     let remark = format!(
-        "Time when {nothing}, attributed to calls: {} of {count}, largest difference first. idle.csv \
-         lists all calls, step by step.",
+        "Time when {nothing}, attributed to calls: {} of {count}, largest difference first. \
+         `--emit tables` writes idle.csv with all calls, step by step.",
         lines.len()
     );
     let titles = titles(analysis, &format!("owner, {}", unit.label()));
@@ -282,7 +282,7 @@ fn marked_regions(analysis: &Analysis, unit: Unit) -> List {
     };
     let remark = format!(
         "Wall time of the regions that the programs mark with record_function, by name and nesting: {} of {count}. \
-         {gpu}regions.csv lists all regions.",
+         {gpu}`--emit tables` writes regions.csv with all regions.",
         lines.len()
     );
     let mut titles = titles(analysis, &format!("region, {}", unit.label()));
@@ -328,7 +328,7 @@ fn fusion(analysis: &Analysis, unit: Unit) -> List {
     let lines: Vec<ListLine> = lines.collect();
     let remark = format!(
         "Call sites where the two sides run different numbers of kernels: {} of {}, largest difference in {} \
-         first. fusion.csv lists all call sites with their ops and kernels.",
+         first. `--emit tables` writes fusion.csv with the ops and kernels of all call sites.",
         lines.len(),
         rows.len(),
         unit.label()
@@ -364,7 +364,8 @@ fn same_kernels(analysis: &Analysis, unit: Unit) -> List {
     let lines: Vec<ListLine> = lines.collect();
     let remark = format!(
         "Kernels that both sides run under the same op with the same shapes, longest first: {} of \
-         {count}. The ratio compares the kernels' mean times. same_kernels.csv lists all kernels.",
+         {count}. The ratio compares the kernels' mean times. `--emit tables` \
+         writes same_kernels.csv with all kernels.",
         lines.len()
     );
     let titles = titles(analysis, &format!("kernel, {}", unit.label()));

@@ -45,7 +45,7 @@ pub use arrow::{ArrowReader, ArrowTable, column_name};
 pub use brief::{Brief, short};
 pub use brief::{LONGEST_BRIEF, write_brief};
 pub use csv::{CsvTexts, write_csv, write_csv_with};
-pub use emit::{Emit, Existing, ReportOptions, TableFormat};
+pub use emit::{Emit, Existing, ReportOptions, TableFormat, TableSet};
 #[cfg(feature = "html")]
 pub use html::{
     FleetCauseLine, FleetDot, FleetLast, FleetOutlierRow, FleetOutliers, FleetPage, FleetRankLine,
@@ -143,17 +143,39 @@ impl ReportFile {
 
 /// The files that every report contains in addition to the tables. The merged tree comes first, because writing it
 /// takes longest.
-const ALWAYS: [ReportFile; 4] = [
+const ALWAYS: [ReportFile; 3] = [
     ReportFile::Other("merged_tree_output.txt", |shared, options, _, out| {
         text::merged_tree::write(&shared.analysis, options.full_tree_nodes, out)
-    }),
-    ReportFile::Other("stacks.json", |shared, _, _, out| {
-        json::stacks::write(&shared.analysis, out)
     }),
     ReportFile::Other("cpu_op_map.json", |shared, _, _, out| {
         json::op_map::write(&shared.analysis, out)
     }),
     ReportFile::Other("summary.json", |shared, _, _, out| write_summary(shared.summary(), out)),
+];
+
+/// The Python stacks of all ops and kernels; part of reports with all tables.
+const STACKS: ReportFile = ReportFile::Other("stacks.json", |shared, _, _, out| {
+    json::stacks::write(&shared.analysis, out)
+});
+
+/// The tables of every report.
+const USUAL: [TableKind; 7] = [
+    TableKind::Rows,
+    TableKind::UniqueArgs,
+    TableKind::Names,
+    TableKind::KernelEvents,
+    TableKind::UidMap,
+    TableKind::Changes,
+    TableKind::ChangeSites,
+];
+
+/// The tables of every report in which they have rows.
+const IF_ANY: [TableKind; 5] = [
+    TableKind::Kernels,
+    TableKind::Steps,
+    TableKind::Porting,
+    TableKind::Memory,
+    TableKind::Efficiency,
 ];
 
 /// The files for an additional format.
@@ -244,7 +266,8 @@ impl Report {
     /// Fails if the path is a file, or if the folder cannot be created or written. Also fails if the folder contains a
     /// file that has the name of a report file but was not written by tracetree. A failure leaves no partial report.
     pub fn write(&self, folder: impl AsRef<Path>) -> Result<Vec<String>> {
-        let files = self.options.files();
+        let has_rows = |kind: TableKind| !kind.of(&self.shared.analysis).is_empty();
+        let files = self.options.files(&has_rows);
         let (folder, known) = (folder.as_ref(), known_files());
         folder::write_into(folder, &files, &known, &self.shared, &self.options)
     }
@@ -257,21 +280,38 @@ fn known_files() -> Vec<ReportFile> {
         known.extend(TableKind::ALL.map(|kind| ReportFile::Table(kind, format)));
     }
     known.extend(ALWAYS);
+    known.push(STACKS);
     known
 }
 
 impl ReportOptions {
-    /// The files that this report contains.
-    fn files(&self) -> Vec<ReportFile> {
+    /// The tables that this report contains; `has_rows` decides about tables that are not always written.
+    fn table_kinds(&self, has_rows: &dyn Fn(TableKind) -> bool) -> Vec<TableKind> {
+        match self.table_set {
+            TableSet::Usual => {
+                let with_rows = IF_ANY.into_iter().filter(|&kind| has_rows(kind));
+                USUAL.into_iter().chain(with_rows).collect()
+            }
+            TableSet::All => TableKind::ALL.to_vec(),
+        }
+    }
+
+    /// The files that this report contains; `has_rows` decides about tables that are not always written.
+    fn files(&self, has_rows: &dyn Fn(TableKind) -> bool) -> Vec<ReportFile> {
         let wanted = Emit::ALL.iter().copied().filter(|emit| self.emits.contains(emit));
         // The slowest files come first, so no thread is still busy with a slow file at the end.
         let [merged_tree, others @ ..] = ALWAYS;
         let mut files = vec![merged_tree];
         files.extend(wanted.flat_map(files_of));
-        for &format in TableFormat::ALL.iter().filter(|format| self.tables.contains(format)) {
-            files.extend(TableKind::ALL.map(|kind| ReportFile::Table(kind, format)));
+        let formats = TableFormat::ALL.iter().filter(|format| self.tables.contains(format));
+        let kinds = if self.tables.is_empty() { Vec::new() } else { self.table_kinds(has_rows) };
+        for &format in formats {
+            files.extend(kinds.iter().map(|&kind| ReportFile::Table(kind, format)));
         }
         files.extend(others);
+        if self.table_set == TableSet::All {
+            files.push(STACKS);
+        }
         files
     }
 
@@ -287,7 +327,7 @@ impl ReportOptions {
         if crate::storage::is_remote(folder) {
             Ok(())
         } else {
-            folder::check_target(folder, &self.files(), &known_files(), self.existing)
+            folder::check_target(folder, &self.files(&|_| true), &known_files(), self.existing)
         }
     }
 }

@@ -202,12 +202,29 @@ impl Table {
         &self.columns
     }
 
+    /// Whether the table has no rows.
+    pub(crate) fn is_empty(&self) -> bool {
+        // The first row ends the visit with an error.
+        self.visit(&mut FirstRow).is_ok()
+    }
+
     /// Generates all rows and passes them to `sink`, in order.
     ///
     /// # Errors
     /// Fails with any error that the sink returns.
     pub fn visit(&self, sink: &mut dyn RowSink) -> io::Result<()> {
         self.rows.visit(sink)
+    }
+}
+
+/// Accepts no row.
+struct FirstRow;
+
+impl RowSink for FirstRow {
+    fn cell(&mut self, _: Cell<'_>) {}
+
+    fn end_row(&mut self) -> io::Result<()> {
+        Err(io::ErrorKind::Other.into())
     }
 }
 

@@ -55,9 +55,9 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 }
 
 fn rows(analysis: &Analysis) -> Vec<What> {
-    let effects = match analysis.effects() {
-        Ok(effects) => effects,
-        Err(reason) => return vec![no_effect(analysis, reason)],
+    let (effects, bounds) = match (analysis.effects(), analysis.bounds()) {
+        (Ok(effects), Ok(bounds)) => (effects, bounds),
+        (Err(reason), _) | (_, &Err(reason)) => return vec![no_effect(analysis, reason)],
     };
     let row = |what, sentence: &str, effect| What {
         what,
@@ -70,7 +70,7 @@ fn rows(analysis: &Analysis) -> Vec<What> {
     let mut rows: Vec<What> = changes
         .map(|(number, (change, effect))| What {
             change: Some(number),
-            ..row("change", &change.sentence, Some(*effect))
+            ..row("change", &change.sentence, *effect)
         })
         .collect();
     if !rows.is_empty() {
@@ -86,7 +86,7 @@ fn rows(analysis: &Analysis) -> Vec<What> {
     };
     rows.push(step("recorded", "as recorded", effects.checks.map(|check| check.recorded)));
     rows.push(step("replayed", "as replayed", effects.checks.map(|check| check.replayed)));
-    let limits = Limit::ALL.into_iter().zip(effects.limits);
+    let limits = Limit::ALL.into_iter().zip(bounds.limits);
     rows.extend(limits.map(|(limit, time)| step(limit.label(), limit.meaning(), time)));
     rows
 }
@@ -142,15 +142,15 @@ pub(super) fn critical_path(name: &'static str, analysis: Arc<Analysis>) -> Tabl
 }
 
 fn path_rows(analysis: &Analysis) -> Vec<PathRow> {
-    let Ok(effects) = analysis.effects() else { return Vec::new() };
-    let paths = effects.paths;
+    let Ok(bounds) = analysis.bounds() else { return Vec::new() };
+    let paths = bounds.paths;
     let part = |(at, part): (usize, PathPart)| -> PathRow {
         let range = |path: PathRange| Some((path.least[at], path.most[at]));
         (part.label(), paths.map(|path| path.time[at]), paths.map(range))
     };
     let mut rows: Vec<PathRow> = PathPart::ALL.into_iter().enumerate().map(part).collect();
     let sum = |side: Side| paths[side].time.iter().copied().sum::<Nanos>();
-    let rest = PerSide::from_fn(|side| effects.checks[side].recorded - sum(side));
+    let rest = PerSide::from_fn(|side| bounds.checks[side].recorded - sum(side));
     rows.push(("not_reproduced", rest, PerSide::default()));
     rows
 }

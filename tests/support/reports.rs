@@ -5,7 +5,7 @@ use super::trace_builder::{HostThread, Op, TraceBuilder};
 use std::path::Path;
 use std::sync::Arc;
 use tracetree::analysis::Analysis;
-use tracetree::report::{Emit, Report, ReportOptions};
+use tracetree::report::{Emit, Report, ReportOptions, TableSet};
 use tracetree::{PerSide, Result};
 
 /// Names that would corrupt a page, a drawing, a table, a workbook or a terminal if they were not escaped.
@@ -88,7 +88,8 @@ pub fn hostile_pair() -> PerSide<String> {
 /// # Errors
 /// Fails if a text is not a trace or the folder cannot be written.
 pub fn write(pair: &PerSide<String>, folder: &Path, emits: &[Emit]) -> Result<()> {
-    let options = ReportOptions { emits: emits.to_vec(), ..ReportOptions::default() };
+    let table_set = TableSet::All;
+    let options = ReportOptions { emits: emits.to_vec(), table_set, ..ReportOptions::default() };
     with_analysis(pair, |analysis| {
         Report::with_options(analysis.clone(), options.clone()).write(folder).map(drop)
     })

@@ -5,11 +5,13 @@ use super::output::Console;
 use clap::{Args, ValueEnum};
 use std::path::Path;
 use tracetree::Result;
-use tracetree::report::{CsvTexts, Emit, Existing, ReportOptions, TableFormat, Unfinished};
+use tracetree::report::{
+    CsvTexts, Emit, Existing, ReportOptions, TableFormat, TableSet, Unfinished,
+};
 
 #[derive(Args)]
 pub(super) struct EmitArgs {
-    /// Files to write besides the tables, separated by commas.
+    /// Files to write besides the usual tables, separated by commas.
     #[arg(
         long,
         value_name = "FORMAT,…",
@@ -63,9 +65,11 @@ enum EmitName {
     Svg,
     /// perfetto.json.gz, both traces on one timeline.
     Perfetto,
-    /// All additional formats.
+    /// All tables, also those that few people open.
+    Tables,
+    /// All tables and all additional formats.
     All,
-    /// Only the tables.
+    /// Only the usual tables.
     None,
 }
 
@@ -106,7 +110,7 @@ impl EmitName {
             EmitName::Svg => vec!["svg".parse()?],
             EmitName::Perfetto => vec![Emit::Perfetto],
             EmitName::All => Emit::ALL.to_vec(),
-            EmitName::None => Vec::new(),
+            EmitName::Tables | EmitName::None => Vec::new(),
         })
     }
 }
@@ -124,9 +128,12 @@ impl EmitArgs {
         if self.open {
             emits.push(Emit::Html);
         }
+        let names_all = [EmitName::Tables, EmitName::All];
+        let has_all = self.emit.iter().any(|name| names_all.contains(name));
         emits.retain(|&emit| emit != Emit::Html || !self.no_html);
         Ok(ReportOptions {
             tables: self.tables.formats()?,
+            table_set: if has_all { TableSet::All } else { TableSet::Usual },
             emits,
             perfetto_slices: self.perfetto_slices,
             full_tree_nodes: if self.full_tree {

@@ -36,7 +36,7 @@ pub(super) fn run(
     let planned = PlanOptions {
         strict: reading.strict,
         max_unpacked: reading.max_unpacked,
-        also: format!("{options:?} {:?} {:?}", report.tables, report.emits),
+        also: format!("{options:?} {:?} {:?} {:?}", report.tables, report.table_set, report.emits),
         ..PlanOptions::default()
     };
     let mut plan = Plan::make(folders.baseline, folders.candidate, planned)?;

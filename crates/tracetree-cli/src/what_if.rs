@@ -106,8 +106,9 @@ fn changes(args: &WhatIfArgs, analysis: &Analysis, out: &mut dyn Write) -> io::R
     for (at, (change, effect)) in
         analysis.changes().list().iter().zip(&effects.of_changes).enumerate()
     {
-        if args.change.is_empty() || args.change.contains(&at) {
-            line(*effect, Some(change.cost), &format!("{at}: {}", change.sentence))?;
+        let is_wanted = args.change.is_empty() || args.change.contains(&at);
+        if let Some(effect) = effect.filter(|_| is_wanted) {
+            line(effect, Some(change.cost), &format!("{at}: {}", change.sentence))?;
         }
     }
     if args.change.is_empty() {
@@ -143,20 +144,20 @@ fn steps(what: &str, times: &[(Side, StepTimes)], out: &mut dyn Write) -> io::Re
 
 /// Prints lower bounds on the step time, and what the critical path of a step consists of.
 fn limits(analysis: &Analysis, sides: &[Side], out: &mut dyn Write) -> io::Result<()> {
-    let Ok(effects) = analysis.effects() else { return Ok(()) };
+    let Ok(bounds) = analysis.bounds() else { return Ok(()) };
     let mut line = |text: &str, times: PerSide<Nanos>| {
         for &side in sides {
             write!(out, "{:>12.1} ", times[side].as_micros())?;
         }
         writeln!(out, " {text}")
     };
-    line("step as recorded (µs)", effects.checks.map(|check| check.recorded))?;
-    line("step as replayed", effects.checks.map(|check| check.replayed))?;
-    for (limit, times) in Limit::ALL.into_iter().zip(effects.limits) {
+    line("step as recorded (µs)", bounds.checks.map(|check| check.recorded))?;
+    line("step as replayed", bounds.checks.map(|check| check.replayed))?;
+    for (limit, times) in Limit::ALL.into_iter().zip(bounds.limits) {
         line(limit.meaning(), times)?;
     }
     for (at, part) in PathPart::ALL.into_iter().enumerate() {
-        let times = effects.paths.map(|path| path.time[at]);
+        let times = bounds.paths.map(|path| path.time[at]);
         line(&format!("on the critical path: {}", part.label()), times)?;
     }
     Ok(())

@@ -1,9 +1,10 @@
 //! Replays both sides to compute the effect of each change on the step time, lower bounds of the step time, and
 //! critical paths.
 
-use super::mix::{ItemChange, Mix, Taken};
+use super::mix::{Changed, ItemChange, Mix, Taken};
 use super::owners::Owners;
 use super::parts::Item;
+use super::patch::Unchanged;
 use super::path::{CriticalPath, PathPart};
 use super::play::{AsRecorded, Program};
 use super::reason::Reason;
@@ -14,10 +15,12 @@ use crate::analysis::changes::Changes;
 use crate::analysis::comparability::Comparability;
 use crate::analysis::wall::Wall;
 use crate::diff::TraceDiff;
+use crate::order::Order as _;
 use crate::program::{Damage, is_synchronisation};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
+use std::cmp::Reverse;
 
 /// A replay is rejected if its times differ from the recorded times by more than this share.
 const TOLERANCE: f64 = 0.02;
@@ -177,7 +180,7 @@ impl Replays {
         });
         let works = PerSide::from_fn(|side| self.recorded[side].works_of_items(&items[side]));
         let mix = Mix::new(self.recorded.as_ref(), diff, items, works);
-        self.effect(&mix, &Taken { changes: vec![true], host: false, works: false })
+        self.effect(&mix, &Taken { changes: Changed::One(0), ..Taken::default() })
     }
 
     /// Replays the baseline's graph with the candidate's durations, for comparison with the candidate's
@@ -238,12 +241,16 @@ impl Recorded {
     }
 }
 
+/// Replays of single changes together take at most as long as this many replays of the whole trace.
+const REPLAYS: usize = 256;
+
 /// The effects of all changes in a comparison, per compared step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Effects {
-    /// The effect of each change, by its position in [`Changes::list`](crate::analysis::changes::Changes::list).
-    pub of_changes: Vec<Effect>,
+    /// The effect of each change, by its position in [`Changes::list`](crate::analysis::changes::Changes::list). If
+    /// there are very many changes, those with the smallest attributed times have no effect here.
+    pub of_changes: Vec<Option<Effect>>,
     /// The effect of all changes together.
     pub joint: Effect,
     /// The effect of differences between the host times of matched calls. Such differences are caused by noise or by a
@@ -254,10 +261,6 @@ pub struct Effects {
     pub kernels: Effect,
     /// How well the replay of each side reproduces the recording.
     pub checks: PerSide<Check>,
-    /// The lower bounds of the step time on both sides, in the order of [`Limit::ALL`].
-    pub limits: [PerSide<Nanos>; Limit::ALL.len()],
-    /// The critical path of each side.
-    pub paths: PerSide<PathRange>,
 }
 
 impl Effects {
@@ -275,36 +278,81 @@ impl Effects {
     ) -> Result<Effects, (Option<Side>, Reason)> {
         let replays = Replays::of(diff, ledger, wall, comparability, changes)?;
         let mix = replays.mix(diff, ledger, changes);
-        let count = changes.list().len();
-        let none = || Taken { changes: vec![false; count], host: false, works: false };
-        let one = |at: usize| {
-            let mut taken = none();
-            taken.changes[at] = true;
-            replays.effect(&mix, &taken)
+        let none = Taken::default();
+        let of_changes = replays.single(&mix, changes);
+        let joint = match of_changes[..] {
+            [] => Effect::default(),
+            [Some(one)] => one,
+            _ => replays.effect(&mix, &Taken { changes: Changed::All, ..none }),
         };
-        let of_changes: Vec<Effect> = (0..count).map(one).collect();
-        let all = Taken { changes: vec![true; count], ..none() };
-        let joint = match count {
-            0 => Effect::default(),
-            1 => of_changes[0],
-            _ => replays.effect(&mix, &all),
-        };
-        let programs = replays.recorded.as_ref().map(|recorded| Program::of(recorded, &AsRecorded));
         Ok(Effects {
             of_changes,
             joint,
-            host: replays.effect(&mix, &Taken { host: true, ..none() }),
-            kernels: replays.effect(&mix, &Taken { works: true, ..none() }),
-            checks: PerSide::from_fn(|side| Check {
-                recorded: Nanos(replays.recorded[side].measured.end / replays.steps[side]),
-                replayed: Nanos(replays.ends[side] / replays.steps[side]),
-            }),
-            limits: Limit::ALL.map(|limit| {
-                PerSide::from_fn(|side| replays.step_time_at(diff, side, limit, &programs[side]))
-            }),
-            paths: PerSide::from_fn(|side| replays.path(side, &programs[side])),
+            host: replays.effect(&mix, &Taken { host: true, ..none }),
+            kernels: replays.effect(&mix, &Taken { works: true, ..none }),
+            checks: replays.checks(),
         })
     }
+}
+
+impl Replays {
+    /// The effect of each change on its own, largest attributed time first, until the replays took as long as
+    /// [`REPLAYS`] replays of the whole trace.
+    fn single(&self, mix: &Mix<'_>, changes: &Changes) -> Vec<Option<Effect>> {
+        let mut of_changes = vec![None; changes.list().len()];
+        if of_changes.is_empty() {
+            return of_changes;
+        }
+        let parts = mix.parts_of_changes(of_changes.len());
+        let mut order: Vec<usize> = (0..of_changes.len()).collect();
+        order.order_by_key(|&at| (Reverse(changes.list()[at].cost.abs()), at));
+        let mut budget = 2 * REPLAYS * mix.len();
+        let unchanged = PerSide::from_fn(|side| Unchanged::of(mix, side));
+        for at in order {
+            let mut of = |side: Side| {
+                let effect = unchanged[side].effect(at as u32, &parts[at], &mut budget)?;
+                Some(Nanos(effect / self.compared[side]))
+            };
+            let (Some(alone), Some(last)) = (of(Side::Baseline), of(Side::Candidate)) else {
+                break;
+            };
+            of_changes[at] = Some(Effect { alone, last: -last });
+        }
+        of_changes
+    }
+
+    /// How well the replay of each side reproduces the recording.
+    fn checks(&self) -> PerSide<Check> {
+        PerSide::from_fn(|side| Check {
+            recorded: Nanos(self.recorded[side].measured.end / self.steps[side]),
+            replayed: Nanos(self.ends[side] / self.steps[side]),
+        })
+    }
+
+    /// The lower bounds of the step time, and what determines it.
+    #[doc(hidden)]
+    pub fn bounds(&self, diff: &TraceDiff) -> Bounds {
+        let programs = self.recorded.as_ref().map(|recorded| Program::of(recorded, &AsRecorded));
+        Bounds {
+            checks: self.checks(),
+            limits: Limit::ALL.map(|limit| {
+                PerSide::from_fn(|side| self.step_time_at(diff, side, limit, &programs[side]))
+            }),
+            paths: PerSide::from_fn(|side| self.path(side, &programs[side])),
+        }
+    }
+}
+
+/// The lower bounds of the step time, and what determines it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
+pub struct Bounds {
+    /// How well the replay of each side reproduces the recording.
+    pub checks: PerSide<Check>,
+    /// The lower bounds of the step time on both sides, in the order of [`Limit::ALL`].
+    pub limits: [PerSide<Nanos>; Limit::ALL.len()],
+    /// The critical path of each side.
+    pub paths: PerSide<PathRange>,
 }
 
 impl Replays {
@@ -341,5 +389,54 @@ impl Replays {
             std::array::from_fn(|at| pick(pick(faster[at], time[at]), slower[at]))
         };
         PathRange { time, least: each(Nanos::min), most: each(Nanos::max) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Effect, Replays};
+    use crate::analysis::Analysis;
+    use crate::analysis::replay::mix::{Changed, Taken};
+    use crate::diff::TraceDiff;
+    use crate::trace::Trace;
+    use crate::tree::CallTree;
+
+    fn analysis(baseline: &str, candidate: &str) -> Analysis {
+        let tree = |name: &str| {
+            let path = format!("{}/examples/traces/{name}.json.gz", env!("CARGO_MANIFEST_DIR"));
+            CallTree::build(Trace::open(path).unwrap())
+        };
+        Analysis::new(TraceDiff::new(tree(baseline), tree(candidate)))
+    }
+
+    /// Compares the effects of all changes with whole replays, and returns how many changes there are.
+    fn compare(baseline: &str, candidate: &str) -> usize {
+        let analysis = analysis(baseline, candidate);
+        let (diff, ledger, changes) = (analysis.diff(), analysis.ledger(), analysis.changes());
+        let replays: Replays = analysis.replays().unwrap();
+        let mix = replays.mix(diff, ledger, changes);
+        let whole = |change: u32| -> Option<Effect> {
+            Some(replays.effect(&mix, &Taken { changes: Changed::One(change), ..Taken::default() }))
+        };
+        let expected: Vec<Option<Effect>> = (0..changes.list().len() as u32).map(whole).collect();
+        assert_eq!(replays.single(&mix, changes), expected, "{baseline} -> {candidate}");
+        expected.len()
+    }
+
+    #[test]
+    fn a_change_has_the_same_effect_as_in_a_replay_of_everything() {
+        let pairs = [
+            ("known/gpu_base.pt.trace", "known/gpu_sync.pt.trace"),
+            ("known/host_base.pt.trace", "known/host_sync.pt.trace"),
+            ("h100/train_base.pt.trace", "h100/train_item.pt.trace"),
+            ("h100/train_base.pt.trace", "h100/train_layer_gone.pt.trace"),
+            ("h100/resnet_eager.pt.trace", "h100/resnet_tf32_off.pt.trace"),
+            ("h100/decode_eager.pt.trace", "h100/decode_eager_streams.pt.trace"),
+            ("cnn_eager.pt.trace", "cnn_extra_op.pt.trace"),
+            ("resnet.rocm", "resnet.cuda"),
+        ];
+        let both = pairs.into_iter().chain(pairs.map(|(one, two)| (two, one)));
+        let changes: usize = both.map(|(one, two)| compare(one, two)).sum();
+        assert!(changes > pairs.len(), "{changes}");
     }
 }

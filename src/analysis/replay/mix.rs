@@ -13,21 +13,32 @@
 //! matched launches, the GPU events in the change's rows are replaced as well.
 
 use super::parts::{Action, Item, Point, Work};
+use super::patch::Reach;
 use super::play::{AsRecorded, Do, PlayWork, Program, Speed};
 use super::recorded::Recorded;
 use crate::diff::TraceDiff;
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 const NONE: u32 = u32::MAX;
 
+/// The changes that are taken from the other side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Changed {
+    #[default]
+    None,
+    /// The change with this number.
+    One(u32),
+    All,
+}
+
 /// Determines which parts of a graph are taken from the other side.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Taken {
-    /// For each change, whether the change is taken from the other side.
-    pub(super) changes: Vec<bool>,
+    pub(super) changes: Changed,
     /// Whether the host times of matched calls are taken from the other side.
     pub(super) host: bool,
     /// If true, GPU events that belong to no change are taken from the other side, at each matched launch
@@ -37,7 +48,11 @@ pub(super) struct Taken {
 
 impl Taken {
     fn has(&self, change: Option<u32>) -> bool {
-        change.is_some_and(|change| self.changes[change as usize])
+        match self.changes {
+            Changed::None => false,
+            Changed::One(one) => change == Some(one),
+            Changed::All => change.is_some(),
+        }
     }
 }
 
@@ -124,21 +139,80 @@ impl<'r> Mix<'r> {
 
     /// Builds the graph of a side with some parts taken from the other side.
     pub(super) fn with(&self, side: Side, taken: &Taken) -> Program<'r> {
-        let own = self.sides[side];
-        let mut program = Program { before: own.before.clone(), ..Program::default() };
-        let from = if taken.host { side.other() } else { side };
-        for part in &self.parts {
-            match part {
-                Part::Host { outside, in_calls } => {
-                    program.host(outside[from], false);
-                    program.host(in_calls[from], true);
-                }
-                Part::Segment(at) => {
-                    self.segment(side, &self.segments[*at as usize], taken, &mut program);
+        let mut program = self.start(side);
+        for part in 0..self.len() {
+            self.part(side, part, taken, &mut program);
+        }
+        program
+    }
+
+    /// An empty program that starts like the graph of a side.
+    pub(super) fn start(&self, side: Side) -> Program<'r> {
+        Program { before: self.sides[side].before.clone(), ..Program::default() }
+    }
+
+    /// The number of streams of the side that has more.
+    pub(super) fn streams(&self) -> usize {
+        let PerSide { baseline, candidate } = self.sides.map(|side| side.streams.len());
+        baseline.max(candidate)
+    }
+
+    /// How long something that is over can affect what follows.
+    pub(super) fn reach(&self) -> Reach {
+        let of = |recorded: &Recorded| {
+            let latencies = recorded.works.iter().filter_map(|work| work.latency);
+            let earliest = latencies.min().unwrap_or(0).min(0);
+            let waits = recorded.waits.iter().map(|wait| wait.latency);
+            recorded.typical.longest().max(waits.max().unwrap_or(0)) - earliest
+        };
+        let PerSide { baseline, candidate } = self.sides;
+        let mut works = baseline.works.iter().chain(&candidate.works);
+        let has_unlaunched = works.any(|work| work.latency.is_none());
+        Reach { time: of(baseline).max(of(candidate)), has_unlaunched }
+    }
+
+    /// The number of parts.
+    pub(super) fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Adds a part of a side's graph to a program.
+    pub(super) fn part(&self, side: Side, part: usize, taken: &Taken, program: &mut Program<'r>) {
+        match self.parts[part] {
+            Part::Host { outside, in_calls } => {
+                let from = if taken.host { side.other() } else { side };
+                program.host(outside[from], false);
+                program.host(in_calls[from], true);
+            }
+            Part::Segment(at) => {
+                self.segment(side, &self.segments[at as usize], taken, program);
+            }
+        }
+    }
+
+    /// For each of `count` changes, the parts that contain something of the change, ascending.
+    pub(super) fn parts_of_changes(&self, count: usize) -> Vec<Vec<u32>> {
+        let mut of_changes: Vec<Vec<u32>> = vec![Vec::new(); count];
+        for (part, at) in self.parts.iter().zip(0..) {
+            let &Part::Segment(segment) = part else { continue };
+            for side in Side::BOTH {
+                for item in self.segments[segment as usize].items[side].clone() {
+                    let (point, time) = self.items[side][item];
+                    let works = match self.sides[side].items[item].action {
+                        Action::Launch(first, end) => first as usize..end as usize,
+                        Action::Nothing | Action::Wait(_) => 0..0,
+                    };
+                    let works = self.works[side][works].iter().copied();
+                    for change in works.chain([point, time]).flatten() {
+                        let parts = &mut of_changes[change as usize];
+                        if parts.last() != Some(&at) {
+                            parts.push(at);
+                        }
+                    }
                 }
             }
         }
-        program
+        of_changes
     }
 
     fn segment(&self, side: Side, segment: &Segment, taken: &Taken, program: &mut Program<'r>) {
@@ -337,16 +411,17 @@ fn segments(sides: PerSide<&Recorded>, diff: &TraceDiff) -> Vec<Segment> {
         Point::Step(_) => None,
     };
     let mut positions = vec![NONE; 2 * merged.len()];
-    let mut steps: Vec<(StepId, u32)> = Vec::new();
+    let mut steps: FxHashMap<StepId, u32> = FxHashMap::default();
     for (at, item) in (0..).zip(&sides.candidate.items) {
         match (key(Side::Candidate, item.point), item.point) {
             (Some(key), _) => positions[key] = at,
-            (None, Point::Step(step)) => steps.push((step, at)),
+            (None, Point::Step(step)) => drop(steps.insert(step, at)),
             (None, Point::Start(_) | Point::End(_)) => {}
         }
     }
-    let partner = |step: StepId| match diff.step_pairs() {
-        Some(pairs) => pairs.iter().find(|(of, _)| *of == step).map(|pair| pair.1),
+    let partners = diff.step_pairs().map(|pairs| pairs.iter().copied().collect());
+    let partner = |step: StepId| match &partners {
+        Some(partners) => FxHashMap::<StepId, StepId>::get(partners, &step).copied(),
         None => Some(step),
     };
     let pairs: Vec<(u32, u32)> = (0..)
@@ -354,10 +429,7 @@ fn segments(sides: PerSide<&Recorded>, diff: &TraceDiff) -> Vec<Segment> {
         .filter_map(|(at, item)| {
             let other = match (key(Side::Baseline, item.point), item.point) {
                 (Some(key), _) => positions[key],
-                (None, Point::Step(step)) => {
-                    let step = partner(step)?;
-                    steps.iter().find(|(of, _)| *of == step)?.1
-                }
+                (None, Point::Step(step)) => *steps.get(&partner(step)?)?,
                 (None, Point::Start(_) | Point::End(_)) => NONE,
             };
             (other != NONE).then_some((at, other))

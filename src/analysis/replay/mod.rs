@@ -9,9 +9,11 @@
 //! The guide `docs/guides/what-if.md` describes the replay model and its limits.
 
 mod effects;
+mod ends;
 mod mix;
 mod owners;
 mod parts;
+mod patch;
 mod path;
 mod play;
 mod reason;
@@ -21,7 +23,7 @@ mod threads;
 mod typical;
 mod what_if;
 
-pub use effects::{Check, Effect, Effects, Limit, PathRange, Replays};
+pub use effects::{Bounds, Check, Effect, Effects, Limit, PathRange, Replays};
 pub use parts::{Action, Behind, Item, Point, Replayed, Wait, Work, WorkKind};
 pub use path::{CriticalPath, PathPart};
 pub use reason::Reason;

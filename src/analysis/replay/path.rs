@@ -111,7 +111,7 @@ impl CriticalPath {
                 match seen[host] {
                     Seen::Host { time, in_call: false } => path.add(PathPart::Host, time),
                     Seen::Host { time, in_call: true } => path.add(PathPart::Calls, time),
-                    Seen::Work { .. } => {}
+                    Seen::Work { .. } | Seen::Step(_) => {}
                     Seen::Waited { work: by, latency } => {
                         path.add(PathPart::Sync, latency);
                         work = Some(by as usize);

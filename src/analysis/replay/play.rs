@@ -1,5 +1,6 @@
 //! Replays a program that consists of host times, launches and waits, and computes when each step ends.
 
+use super::ends::Ends;
 use super::parts::{Action, Behind, Item, Point, Replayed, WorkKind};
 use super::recorded::Recorded;
 use super::typical::Typical;
@@ -43,6 +44,8 @@ pub(super) struct Program<'r> {
     pub(super) waits: Vec<(CallId, &'r [Behind], i64)>,
     /// Time at which each stream finishes the work launched before the window.
     pub(super) before: Vec<i64>,
+    /// Host time is added to the last entry of `line` only if the entry's position is at least this.
+    pub(super) part: usize,
 }
 
 /// Durations that replace the recorded durations in a replay.
@@ -89,11 +92,17 @@ impl<'r> Program<'r> {
         if time == 0 {
             return;
         }
-        match (self.line.last_mut(), in_call) {
+        match (self.line[self.part..].last_mut(), in_call) {
             (Some(Do::Host(last)), false) | (Some(Do::Call(last)), true) => *last += time,
             (_, false) => self.line.push(Do::Host(time)),
             (_, true) => self.line.push(Do::Call(time)),
         }
+    }
+
+    /// Ends a part of the line, and returns the position of the next part.
+    pub(super) fn end_part(&mut self) -> usize {
+        self.part = self.line.len();
+        self.part
     }
 
     pub(super) fn act(&mut self, recorded: &'r Recorded, action: Action, speed: &impl Speed) {
@@ -162,83 +171,119 @@ impl<'r> Program<'r> {
     /// Replays the program. Calls `seen` for each host time, for each GPU event (including what determined its
     /// start), and for each wait that delayed the host.
     pub(super) fn play_with(&self, seen: &mut impl FnMut(Seen)) -> Replayed {
-        let streams = self.works.iter().map(|work| work.stream + 1).max().unwrap_or(0);
-        let mut free: Vec<Free> = vec![Free::default(); streams.max(self.before.len())];
-        for (free, before) in free.iter_mut().zip(&self.before) {
+        let mut state = State::of(self, 0);
+        let mut steps = Vec::new();
+        state.run(self, &self.line, &mut |part| match part {
+            Seen::Step(end) => steps.push(end),
+            Seen::Host { .. } | Seen::Work { .. } | Seen::Waited { .. } => seen(part),
+        });
+        Replayed { end: state.end(), steps }
+    }
+}
+
+/// How far a replay has come; times are in ns since the start of the window.
+#[derive(Debug, Clone)]
+pub(super) struct State<'e> {
+    /// Time at which the host continues.
+    pub(super) now: i64,
+    /// Time at which all work that was launched so far is done.
+    pub(super) done: i64,
+    /// What each stream does.
+    pub(super) free: Vec<Free>,
+    /// When the events on each stream end.
+    pub(super) ends: Ends<'e>,
+}
+
+impl State<'static> {
+    /// The state at the start of a program, for at least the given number of streams.
+    pub(super) fn of(program: &Program<'_>, streams: usize) -> State<'static> {
+        let of_works = program.works.iter().map(|work| work.stream + 1).max().unwrap_or(0);
+        let mut free = vec![Free::default(); streams.max(of_works).max(program.before.len())];
+        for (free, before) in free.iter_mut().zip(&program.before) {
             free.at = *before;
         }
-        let mut ends: Vec<Vec<(i64, u32)>> = vec![Vec::new(); free.len()];
-        let (mut now, mut done) = (0_i64, 0_i64);
-        let mut steps = Vec::new();
-        for &part in &self.line {
+        let ends = Ends::new(free.len());
+        State { now: 0, done: 0, free, ends }
+    }
+}
+
+impl State<'_> {
+    /// Time at which the host and all work are done.
+    pub(super) fn end(&self) -> i64 {
+        self.now.max(self.done)
+    }
+
+    /// Replays a part of a program.
+    pub(super) fn run(&mut self, program: &Program<'_>, line: &[Do], seen: &mut impl FnMut(Seen)) {
+        for &part in line {
             match part {
                 Do::Host(time) | Do::Call(time) => {
-                    now += time;
+                    self.now += time;
                     seen(Seen::Host { time, in_call: matches!(part, Do::Call(_)) });
                 }
                 Do::Launch(first, end) => {
-                    for (work, at) in self.works[first as usize..end as usize].iter().zip(first..) {
-                        let (start, bound) = begin(work, now, &free, &ends);
+                    for (work, at) in
+                        program.works[first as usize..end as usize].iter().zip(first..)
+                    {
+                        let (start, bound) = self.begin(work);
                         let end = start + work.time;
                         seen(Seen::Work { at, start, end, bound });
-                        let before = &mut free[work.stream];
-                        *before = Free { at: end, last: Some((at, work.kind)) };
-                        ends[work.stream].push((end, at));
-                        done = done.max(end);
+                        self.free[work.stream] = Free { at: end, last: Some((at, work.kind)) };
+                        self.ends.push(work.stream, (end, at));
+                        self.done = self.done.max(end);
                     }
                 }
                 Do::Wait(at) => {
-                    let (_, targets, latency) = self.waits[at as usize];
+                    let (_, targets, latency) = program.waits[at as usize];
                     let mut by = None;
                     for target in targets {
-                        if let Some((end, work)) = ended(&ends, *target)
-                            && end + latency > now
+                        if let Some((end, work)) = self.ends.back(*target)
+                            && end + latency > self.now
                         {
-                            (now, by) = (end + latency, Some(work));
+                            (self.now, by) = (end + latency, Some(work));
                         }
                     }
                     if let Some(work) = by {
                         seen(Seen::Waited { work, latency });
                     }
                 }
-                Do::Step => steps.push(now.max(done)),
+                Do::Step => seen(Seen::Step(self.end())),
             }
         }
-        Replayed { end: now.max(done), steps }
+    }
+
+    /// The time at which a GPU event starts, and what determines this time.
+    fn begin(&self, work: &PlayWork<'_>) -> (i64, Bound) {
+        let free = self.free[work.stream];
+        let gap = free.last.map_or(0, |(_, kind)| {
+            if work.is_apart {
+                work.typical.idle_gap(kind, work.kind)
+            } else {
+                work.typical.gap(kind, work.kind)
+            }
+        });
+        let mut start = free.at + gap;
+        let mut bound = Bound::Stream { after: free.last.map(|(at, _)| at) };
+        if let Some(latency) = work.latency
+            && self.now + latency >= start
+        {
+            (start, bound) = (self.now + latency, Bound::Launch { latency });
+        }
+        let crossing = work.typical.crossing(work.kind);
+        if let Some((done, after)) = work.waits.and_then(|wait| self.ends.back(wait))
+            && done + crossing > start
+        {
+            (start, bound) = (done + crossing, Bound::Crossing { after });
+        }
+        (start, bound)
     }
 }
 
 /// Time at which a stream becomes free, and the last event on the stream.
 #[derive(Debug, Clone, Copy, Default)]
-struct Free {
-    at: i64,
-    last: Option<(u32, WorkKind)>,
-}
-
-/// The time at which a GPU event starts, and what determines this time.
-fn begin(work: &PlayWork<'_>, now: i64, free: &[Free], ends: &[Vec<(i64, u32)>]) -> (i64, Bound) {
-    let free = free[work.stream];
-    let gap = free.last.map_or(0, |(_, kind)| {
-        if work.is_apart {
-            work.typical.idle_gap(kind, work.kind)
-        } else {
-            work.typical.gap(kind, work.kind)
-        }
-    });
-    let mut start = free.at + gap;
-    let mut bound = Bound::Stream { after: free.last.map(|(at, _)| at) };
-    if let Some(latency) = work.latency
-        && now + latency >= start
-    {
-        (start, bound) = (now + latency, Bound::Launch { latency });
-    }
-    let crossing = work.typical.crossing(work.kind);
-    if let Some((done, after)) = work.waits.and_then(|wait| ended(ends, wait))
-        && done + crossing > start
-    {
-        (start, bound) = (done + crossing, Bound::Crossing { after });
-    }
-    (start, bound)
+pub(super) struct Free {
+    pub(super) at: i64,
+    pub(super) last: Option<(u32, WorkKind)>,
 }
 
 /// What determined when a GPU event started; times are in ns.
@@ -262,9 +307,6 @@ pub(super) enum Seen {
     Work { at: u32, start: i64, end: i64, bound: Bound },
     /// The host waited for a GPU event, and continued `latency` after the event ended.
     Waited { work: u32, latency: i64 },
-}
-
-fn ended(ends: &[Vec<(i64, u32)>], target: Behind) -> Option<(i64, u32)> {
-    let ends = ends.get(target.stream)?;
-    ends.len().checked_sub(1 + target.back as usize).map(|at| ends[at])
+    /// A step ended at the given time.
+    Step(i64),
 }

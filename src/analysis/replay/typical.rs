@@ -62,6 +62,12 @@ impl Typical {
         self.crossings[usize::from(kind.is_in_graph())]
     }
 
+    /// The longest gap between two events.
+    pub(super) fn longest(&self) -> i64 {
+        let gaps = self.gaps.iter().chain(&self.idle_gaps).flatten();
+        gaps.chain(&self.crossings).copied().max().unwrap_or(0).max(0)
+    }
+
     /// The median latency of all launches.
     pub(super) fn usual_latency(&self) -> i64 {
         self.latency

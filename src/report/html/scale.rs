@@ -116,8 +116,9 @@ fn without(analysis: &Analysis, leading: &[usize], candidate: Nanos) -> Vec<(usi
         return Vec::new();
     }
     let Ok(effects) = analysis.effects() else { return Vec::new() };
-    let undone = |(at, &number): (usize, &usize)| (at, candidate - effects.of_changes[number].last);
-    leading.iter().enumerate().map(undone).collect()
+    let undone =
+        |(at, &number): (usize, &usize)| Some((at, candidate - effects.of_changes[number]?.last));
+    leading.iter().enumerate().filter_map(undone).collect()
 }
 
 fn busy_of(change: &Change) -> Nanos {

@@ -553,8 +553,8 @@ impl CallTree {
     pub fn module_calls(&self) -> impl Iterator<Item = CallId> {
         // All calls in a range have the same innermost module call. The first range that belongs to
         // a module call begins with the module call itself.
-        let begins = self.modules().begins();
-        begins.filter_map(|(at, module)| module.filter(|module| module.index() == at))
+        let ranges = self.modules().ranges();
+        ranges.filter_map(|(range, module)| module.filter(|module| module.index() == range.start))
     }
 
     fn modules(&self) -> &Stretches<Option<CallId>> {

@@ -37,17 +37,11 @@ impl<T: Copy + PartialEq> Stretches<T> {
         self.len += 1;
     }
 
-    /// For each stretch of equal values, its first position and its value.
-    pub(crate) fn begins(&self) -> impl Iterator<Item = (usize, T)> {
-        self.starts.iter().map(|&start| start as usize).zip(self.values.iter().copied())
-    }
-
-    /// The position ranges that have this value, in order.
-    pub(crate) fn with(&self, value: T) -> impl Iterator<Item = Range<usize>> {
+    /// For each stretch of equal values, its positions and its value.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = (Range<usize>, T)> {
         let ends = self.starts.iter().skip(1).copied().chain([self.len as u32]);
         let stretches = self.starts.iter().zip(ends).zip(&self.values);
-        let is_here = move |&(_, &of): &(_, &T)| of == value;
-        stretches.filter(is_here).map(|((&start, end), _)| start as usize..end as usize)
+        stretches.map(|((&start, end), &value)| (start as usize..end as usize, value))
     }
 
     /// The value at a position; `None` if the position is out of range.
@@ -112,11 +106,9 @@ mod tests {
                 let is_one = values[at..end].windows(2).all(|two| two[0] == two[1]);
                 prop_assert_eq!(stretches.is_one(at..end), is_one);
             }
-            for value in 0..3 {
-                let with: Vec<usize> = stretches.with(value).flatten().collect();
-                let expected = values.iter().enumerate().filter(|&(_, &of)| of == value);
-                prop_assert_eq!(with, expected.map(|(at, _)| at).collect::<Vec<usize>>());
-            }
+            let mut ranges = stretches.ranges();
+            let of_ranges = ranges.by_ref().flat_map(|(range, value)| range.map(move |at| (at, value)));
+            prop_assert_eq!(of_ranges.collect::<Vec<_>>(), values.into_iter().enumerate().collect::<Vec<_>>());
         }
     }
 }

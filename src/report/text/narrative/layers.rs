@@ -43,7 +43,7 @@ pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
         .iter()
         .enumerate()
         .map(|(at, change)| {
-            of_change(analysis, figures, at, change, effects.map(|of| of.of_changes[at]))
+            of_change(analysis, figures, at, change, effects.and_then(|of| of.of_changes[at]))
         })
         .collect();
     // Another library explains more than its own line, so it comes first. Another device does not explain what was
@@ -215,7 +215,8 @@ fn usual(analysis: &Analysis, change: &Change) -> &'static str {
 
 /// The joint effect of all changes minus the sum of their individual effects.
 fn together(figures: Figures, effects: &Effects) -> Option<Line> {
-    let sum: Nanos = effects.of_changes.iter().map(|effect| effect.alone).sum();
+    let of_changes: Option<Vec<Effect>> = effects.of_changes.iter().copied().collect();
+    let sum: Nanos = of_changes?.iter().map(|effect| effect.alone).sum();
     let more = effects.joint.alone - sum;
     let word = if more > Nanos::ZERO { "more" } else { "less" };
     let line = Line {
