@@ -203,8 +203,8 @@ fn transferred(one: &Path, two: &Path, out: &mut dyn Write) -> Result<()> {
         Err((_, reason)) => return writeln!(out, "{name:<64} no effect: {reason}"),
     };
     let check = replays.transferred(analysis.diff(), analysis.ledger(), analysis.changes());
-    let change = analysis.effects().map_or(Nanos::ZERO, |effects| {
-        effects.checks.candidate.recorded - effects.checks.baseline.recorded
+    let change = analysis.bounds().as_ref().map_or(Nanos::ZERO, |bounds| {
+        bounds.checks.candidate.recorded - bounds.checks.baseline.recorded
     });
     let error = check.replayed - check.recorded;
     writeln!(
@@ -222,9 +222,10 @@ fn pair(one: &Path, two: &Path, out: &mut dyn Write) -> Result<()> {
     let Some(comparison) = compared(one, two) else { return Ok(()) };
     let analysis = comparison.analysis();
     let begin = Instant::now();
-    let Ok(effects) = analysis.effects() else { return Ok(()) };
-    writeln!(out, "effects took {:?}", begin.elapsed())?;
+    let (Ok(effects), Ok(bounds)) = (analysis.effects(), analysis.bounds()) else { return Ok(()) };
+    writeln!(out, "effects and bounds took {:?}", begin.elapsed())?;
     for (change, effect) in analysis.changes().list().iter().zip(&effects.of_changes) {
+        let Some(effect) = effect else { continue };
         writeln!(
             out,
             "{:+9.3} alone {:+9.3} last {:+9.3} attributed  {}",
@@ -234,8 +235,7 @@ fn pair(one: &Path, two: &Path, out: &mut dyn Write) -> Result<()> {
             change.sentence
         )?;
     }
-    let rest =
-        [("all changes", effects.joint), ("host", effects.host), ("kernels", effects.kernels)];
+    let rest = [("all changes", effects.joint), ("host", bounds.host), ("kernels", bounds.kernels)];
     for (what, effect) in rest {
         writeln!(out, "{:+9.3} alone {:+9.3} last  {what}", ms(effect.alone), ms(effect.last))?;
     }
@@ -275,8 +275,9 @@ fn known(out: &mut dyn Write) -> Result<()> {
                 _ => replays
                     .effect_of(analysis.diff(), |side, item| is_alone(analysis, side, item.point)),
             };
-            let Ok(effects) = analysis.effects() else { continue };
-            let difference = effects.checks.candidate.recorded - effects.checks.baseline.recorded;
+            let Ok(bounds) = analysis.bounds() else { continue };
+            let checks = &bounds.checks;
+            let difference = checks.candidate.recorded - checks.baseline.recorded;
             writeln!(
                 out,
                 "{program:<5} {variant:<6} {:+8.3}  alone {:+8.3} last {:+8.3}  {truth:+.1}",

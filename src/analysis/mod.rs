@@ -46,4 +46,4 @@ pub mod wall;
 
 pub use options::AnalysisOptions;
 pub use stages::Analysis;
-pub(crate) use stages::trace_efficiency;
+pub(crate) use stages::prepare;

@@ -64,8 +64,6 @@ stages! {
     Analysis {
         /// The comparison on which the analysis is based.
         diff: Arc<TraceDiff>,
-        /// The efficiency of each trace.
-        efficiency: PerSide<TraceEfficiency>,
         /// The options that were used to attribute the time.
         #[doc(hidden)]
         options: AnalysisOptions,
@@ -73,6 +71,9 @@ stages! {
         #[doc(hidden)]
         runs: PerSide<Vec<Run>>,
     }
+
+    /// The efficiency of each trace.
+    efficiency: PerSide<TraceEfficiency> = efficiency[diff, options];
 
     /// The attribution of the measured time: rows and totals.
     ledger: Ledger = ledger[diff];
@@ -169,6 +170,15 @@ stages! {
     by_efficiency: Vec<EfficiencyRow> = sort_by_efficiency[diff, ledger, efficiency, runs];
 }
 
+fn efficiency(diff: &TraceDiff, options: &AnalysisOptions) -> PerSide<TraceEfficiency> {
+    let measure = Measure::of(diff.trees());
+    let models = options.models.clone().unwrap_or_default();
+    let peaks = options.peaks.clone().unwrap_or_default();
+    PerSide::from_fn_at_once(|side| {
+        TraceEfficiency::with_measure(diff.tree(side).clone(), measure, &models, &peaks)
+    })
+}
+
 fn categories(diff: &TraceDiff, options: &AnalysisOptions) -> CategoryTable {
     CategoryTable::new(diff, &options.categories)
 }
@@ -197,7 +207,8 @@ fn bounds(
     comparability: &Comparability,
     changes: &Changes,
 ) -> Result<Bounds, (Option<Side>, Reason)> {
-    Replays::of(diff, ledger, wall, comparability, changes).map(|replays| replays.bounds(diff))
+    let replays = Replays::of(diff, ledger, wall, comparability, changes)?;
+    Ok(replays.bounds(diff, ledger, changes))
 }
 
 fn judged(
@@ -234,18 +245,7 @@ impl Analysis {
     /// Attributes the time of both traces with the given options.
     #[doc(hidden)]
     pub fn with_options(diff: impl Into<Arc<TraceDiff>>, options: AnalysisOptions) -> Analysis {
-        let diff = diff.into();
-        let efficiency = trace_efficiency(PerSide::from_fn(|side| diff.program(side)), &options);
-        Analysis::of_traces(diff, efficiency, options)
-    }
-
-    /// Attributes the time of both traces, given what was computed separately for each trace.
-    pub(crate) fn of_traces(
-        diff: impl Into<Arc<TraceDiff>>,
-        efficiency: PerSide<TraceEfficiency>,
-        options: AnalysisOptions,
-    ) -> Analysis {
-        let analysis = Analysis::of_inputs(diff.into(), efficiency, options, PerSide::default());
+        let analysis = Analysis::of_inputs(diff.into(), options, PerSide::default());
         rayon::join(|| analysis.ledger(), || analysis.categories());
         analysis
     }
@@ -256,9 +256,11 @@ impl Analysis {
     #[must_use]
     pub(crate) fn with_runs(&self, runs: PerSide<Vec<Run>>) -> Analysis {
         let (diff, options) = (self.diff.clone(), self.options.clone());
-        let analysis = Analysis::of_inputs(diff, self.efficiency.clone(), options, runs);
+        let analysis = Analysis::of_inputs(diff, options, runs);
         // The additional runs do not change how the median runs are attributed.
-        Analysis { ledger: self.ledger.clone(), categories: self.categories.clone(), ..analysis }
+        let efficiency = self.efficiency.clone();
+        let (ledger, categories) = (self.ledger.clone(), self.categories.clone());
+        Analysis { efficiency, ledger, categories, ..analysis }
     }
 
     /// The call tree of one side.
@@ -327,20 +329,14 @@ impl Analysis {
     }
 }
 
-/// Computes the efficiency of both traces in parallel. This also computes the results that a [`Program`] caches.
-pub(crate) fn trace_efficiency(
-    programs: PerSide<&Program>,
-    options: &AnalysisOptions,
-) -> PerSide<TraceEfficiency> {
+/// Computes what a [`Program`] caches and most stages need, for both traces in parallel.
+pub(crate) fn prepare(programs: PerSide<&Program>) {
     let measure = Measure::of(programs.map(|program| &**program.tree()));
-    let models = options.models.clone().unwrap_or_default();
-    let peaks = options.peaks.clone().unwrap_or_default();
     PerSide::from_fn_at_once(|side| {
         let program = programs[side];
         program.phases();
         program.communication();
         program.layers(measure);
         program.architecture();
-        TraceEfficiency::with_measure(program.tree().clone(), measure, &models, &peaks)
-    })
+    });
 }

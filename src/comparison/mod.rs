@@ -3,7 +3,7 @@
 mod median_run;
 
 use crate::analysis::runs::Run;
-use crate::analysis::{Analysis, AnalysisOptions, trace_efficiency};
+use crate::analysis::{Analysis, AnalysisOptions, prepare};
 use crate::diff::{DiffOptions, TraceDiff};
 use crate::error::{Error, ErrorKind, Result};
 use crate::program::{CaptureSource, Captures, Program, Selection};
@@ -283,14 +283,14 @@ impl Comparison {
         let programs = trees.map(|tree| Arc::new(Program::with_repeats(tree, repeats)));
         // Aligning the trees keeps one thread busy. Meanwhile, other threads compute the facts that depend on only one
         // trace.
-        let (diff, efficiency) = rayon::join(
+        let (diff, ()) = rayon::join(
             || TraceDiff::of_programs(programs.clone(), options.diff.clone()),
-            || trace_efficiency(programs.as_ref().map(|program| &**program), &analysis),
+            || prepare(programs.as_ref().map(|program| &**program)),
         );
         diff.check_pins()?;
         options.cancel.check(&name)?;
         options.tell(Stage::Accounting);
-        let analysis = Analysis::of_traces(diff, efficiency, analysis);
+        let analysis = Analysis::with_options(diff, analysis);
         Ok(Comparison { analysis: Arc::new(analysis) })
     }
 

@@ -77,8 +77,7 @@ fn text(report: &Report, most: usize) -> String {
     }
     brief.line("other_speed_ms", &sum(&narrative.other_speed));
     brief.line("noise_or_not_tested_ms", &sum(&narrative.within_noise));
-    let notes = &report.summary().notes;
-    let codes: Vec<&str> = notes.iter().map(|note| note.note.code).collect();
+    let codes: Vec<&str> = report.notes().iter().map(|note| note.note.code).collect();
     brief.line("warnings", &short(&codes.join(" "), SENTENCE));
     for (action, at) in narrative.next.iter().zip(1..) {
         let key = format!("next_{at}");

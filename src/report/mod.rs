@@ -241,6 +241,12 @@ impl Report {
         self.shared.summary()
     }
 
+    /// All notes about the inputs and the comparison, computed once.
+    #[doc(hidden)]
+    pub fn notes(&self) -> &[SideNote] {
+        self.shared.notes()
+    }
+
     /// The narrative of the comparison, computed once.
     #[doc(hidden)]
     pub fn narrative(&self) -> &Narrative {

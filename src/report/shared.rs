@@ -2,7 +2,9 @@
 
 use super::lists::{self, List};
 use super::nodes::facets::{self, Facet};
-use super::summary::{LargeDifference, Summary, largest_differences, summarise_with};
+use super::summary::{
+    LargeDifference, SideNote, Summary, largest_differences, notes, summarise_with,
+};
 use super::text::{Narrative, Unit};
 use crate::analysis::Analysis;
 use std::sync::{Arc, OnceLock};
@@ -13,6 +15,7 @@ pub(super) struct Shared {
     pub(super) analysis: Arc<Analysis>,
     narrative: OnceLock<Narrative>,
     summary: OnceLock<Summary>,
+    notes: OnceLock<Vec<SideNote>>,
     largest: OnceLock<Vec<LargeDifference>>,
     lists: OnceLock<Vec<List>>,
     facets: OnceLock<Vec<Facet>>,
@@ -24,6 +27,7 @@ impl Shared {
             analysis,
             narrative: OnceLock::new(),
             summary: OnceLock::new(),
+            notes: OnceLock::new(),
             largest: OnceLock::new(),
             lists: OnceLock::new(),
             facets: OnceLock::new(),
@@ -38,6 +42,10 @@ impl Shared {
 
     pub(super) fn narrative(&self) -> &Narrative {
         self.narrative.get_or_init(|| Narrative::of(&self.analysis))
+    }
+
+    pub(super) fn notes(&self) -> &[SideNote] {
+        self.notes.get_or_init(|| notes(&self.analysis))
     }
 
     pub(super) fn summary(&self) -> &Summary {

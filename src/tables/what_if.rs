@@ -77,15 +77,15 @@ fn rows(analysis: &Analysis) -> Vec<What> {
         rows.push(row("all_changes", "all changes together", Some(effects.joint)));
     }
     let host = "different host times of matched calls: noise, or a different host";
-    rows.push(row("host_times", host, Some(effects.host)));
+    rows.push(row("host_times", host, Some(bounds.host)));
     let kernels = "different times of the same kernels at matched calls: noise, clocks, or a different device";
-    rows.push(row("kernel_times", kernels, Some(effects.kernels)));
+    rows.push(row("kernel_times", kernels, Some(bounds.kernels)));
     let step = |what, sentence: &str, step: PerSide<Nanos>| What {
         step: step.map(Some),
         ..row(what, sentence, None)
     };
-    rows.push(step("recorded", "as recorded", effects.checks.map(|check| check.recorded)));
-    rows.push(step("replayed", "as replayed", effects.checks.map(|check| check.replayed)));
+    rows.push(step("recorded", "as recorded", bounds.checks.map(|check| check.recorded)));
+    rows.push(step("replayed", "as replayed", bounds.checks.map(|check| check.replayed)));
     let limits = Limit::ALL.into_iter().zip(bounds.limits);
     rows.extend(limits.map(|(limit, time)| step(limit.label(), limit.meaning(), time)));
     rows

@@ -148,7 +148,7 @@ fn only(analysis: &Analysis) -> Effect {
     let effects = analysis.effects().expect("effects");
     let others = &analysis.changes().list()[1..];
     assert!(others.iter().all(|change| change.kind == ChangeKind::Recording), "{others:?}");
-    effects.of_changes[0]
+    effects.of_changes[0].expect("an effect")
 }
 
 #[test]
@@ -251,8 +251,8 @@ fn a_trace_compared_with_itself_has_no_effect() {
     effects(&text, &text, |analysis| {
         let effects = analysis.effects().expect("effects");
         assert_eq!(effects.of_changes, []);
-        let none = Effect::default();
-        assert_eq!((effects.joint, effects.host, effects.kernels), (none, none, none));
+        let (none, bounds) = (Effect::default(), analysis.bounds().as_ref().expect("bounds"));
+        assert_eq!((effects.joint, bounds.host, bounds.kernels), (none, none, none));
     });
 }
 
@@ -407,10 +407,10 @@ fn a_sleep_is_separated_from_noise() {
         let Effect { alone, last } = only(analysis);
         assert_near(alone.0, 4_000_000);
         assert_near(last.0, 4_000_000);
-        let effects = analysis.effects().expect("effects");
-        let checks = effects.checks.map(|check| check.recorded);
+        let bounds = analysis.bounds().as_ref().expect("bounds");
+        let checks = bounds.checks.map(|check| check.recorded);
         assert!(checks.candidate - checks.baseline > Nanos(7_000_000));
-        assert!(effects.host.alone > Nanos(2_500_000));
+        assert!(bounds.host.alone > Nanos(2_500_000));
     });
 }
 
@@ -439,10 +439,10 @@ fn hidden_gpu_time_is_attributed_but_has_no_effect() {
 #[test]
 fn a_host_that_takes_no_time_predicts_the_captured_graph() {
     compare_h100("decode_eager", "decode_graph", |analysis| {
-        let effects = analysis.effects().expect("effects");
+        let bounds = analysis.bounds().as_ref().expect("bounds");
         let at = Limit::ALL.iter().position(|&limit| limit == Limit::Host).expect("a limit");
-        let bound = effects.limits[at].baseline;
-        let graph = effects.checks.candidate.recorded;
+        let bound = bounds.limits[at].baseline;
+        let graph = bounds.checks.candidate.recorded;
         assert!(bound < graph && bound.0 * 10 > graph.0 * 8, "{bound} of {graph} µs");
     });
 }
@@ -467,13 +467,14 @@ fn runs_of_one_program_have_no_effect_but_noise() {
     compare_h100("resnet_eager", "resnet_eager_again", |analysis| {
         let effects = analysis.effects().expect("effects");
         assert_eq!(effects.joint, Effect::default());
-        let checks = effects.checks.map(|check| check.recorded);
-        let noise = effects.host.alone + effects.kernels.alone;
+        let bounds = analysis.bounds().as_ref().expect("bounds");
+        let checks = bounds.checks.map(|check| check.recorded);
+        let noise = bounds.host.alone + bounds.kernels.alone;
         let rest = (checks.candidate - checks.baseline - noise).abs();
         assert!(rest < Nanos(50_000), "{rest} µs");
         for side in Side::BOTH {
-            let path: Nanos = effects.paths[side].time.iter().copied().sum();
-            assert!((path - effects.checks[side].replayed).abs() < Nanos(10), "{path} µs");
+            let path: Nanos = bounds.paths[side].time.iter().copied().sum();
+            assert!((path - bounds.checks[side].replayed).abs() < Nanos(10), "{path} µs");
         }
     });
 }

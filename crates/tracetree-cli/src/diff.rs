@@ -97,7 +97,6 @@ fn run_pair(
     if !args.no_report {
         console.progress().stage("writing the report", || report.write(&args.output))?;
     }
-    let summary = report.summary();
     let (width, is_verbose) = (console.width(), console.is_verbose());
     let texts = args.emit.csv_texts();
     console.print(|out| match (args.format, args.only) {
@@ -109,11 +108,11 @@ fn run_pair(
         (Format::Text, None) => summary::answer(&report, width, out),
         (Format::Csv, None) => write_csv_with(&TableKind::Names.of(analysis), texts, out),
         (Format::Brief, _) => write_brief(&report, out),
-        (Format::Json, _) => write_summary(summary, out),
+        (Format::Json, _) => write_summary(report.summary(), out),
         (Format::Md, _) => write_markdown(analysis, args.top, out),
     })?;
-    for note in &summary.notes {
-        console.say(&summary::note_line(summary, note));
+    for note in report.notes() {
+        console.say(&summary::note_line(analysis.names(), note));
     }
     if !args.no_report {
         console.say(&format!("report in {}", args.output.display()));
@@ -124,10 +123,10 @@ fn run_pair(
         }
         args.emit.show(&args.output, console);
     }
-    if args.selection.strict_comparability && !summary.comparable {
+    if args.selection.strict_comparability && !analysis.comparability().is_comparable() {
         return Ok(Outcome::NotComparable);
     }
-    let differs = args.exit_code && summary.points_of_difference > 0;
+    let differs = args.exit_code && report.summary().points_of_difference > 0;
     let limits = check_limits(args, analysis, console);
     let is_passed = limits == GateOutcome::Pass;
     Ok(if is_passed && differs { Outcome::Differences } else { limits.into() })

@@ -95,7 +95,7 @@ pub(super) fn run(args: &WhatIfArgs, console: &mut Console) -> Result<Outcome> {
 }
 
 fn changes(args: &WhatIfArgs, analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
-    let Ok(effects) = analysis.effects() else { return Ok(()) };
+    let (Ok(effects), Ok(bounds)) = (analysis.effects(), analysis.bounds()) else { return Ok(()) };
     writeln!(out, "Effect on the step, by replay (µs)")?;
     writeln!(out, "{:>12} {:>12} {:>12}", "alone", "last", "attributed")?;
     let mut line = |effect: Effect, cost: Option<Nanos>, text: &str| {
@@ -114,12 +114,12 @@ fn changes(args: &WhatIfArgs, analysis: &Analysis, out: &mut dyn Write) -> io::R
     if args.change.is_empty() {
         line(effects.joint, None, "all changes together")?;
         line(
-            effects.host,
+            bounds.host,
             None,
             "host time differences at matched calls: noise, or a different host",
         )?;
         line(
-            effects.kernels,
+            bounds.kernels,
             None,
             "kernel time differences at matched calls: noise, clocks, or a different device",
         )?;

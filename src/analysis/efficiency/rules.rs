@@ -11,6 +11,7 @@ use crate::trace::{Arguments, Trace};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use std::path::Path;
+use std::sync::LazyLock;
 
 const BUILTIN: &str = include_str!("models.toml");
 
@@ -51,7 +52,9 @@ impl Default for Models {
 impl Models {
     /// Only the built-in models.
     pub fn builtin() -> Models {
-        Models::parse(BUILTIN).expect("the built-in models are valid")
+        static PARSED: LazyLock<Models> =
+            LazyLock::new(|| Models::parse(BUILTIN).expect("the built-in models are valid"));
+        PARSED.clone()
     }
 
     /// The built-in models and the models in a TOML file. The models in the file take precedence.

@@ -253,14 +253,6 @@ pub struct Effects {
     pub of_changes: Vec<Option<Effect>>,
     /// The effect of all changes together.
     pub joint: Effect,
-    /// The effect of differences between the host times of matched calls. Such differences are caused by noise or by a
-    /// different host.
-    pub host: Effect,
-    /// The effect of kernels that take different times on the two sides, although matched calls launch the same
-    /// kernels. Such differences are caused by noise, by clocks or by a different device.
-    pub kernels: Effect,
-    /// How well the replay of each side reproduces the recording.
-    pub checks: PerSide<Check>,
 }
 
 impl Effects {
@@ -285,13 +277,7 @@ impl Effects {
             [Some(one)] => one,
             _ => replays.effect(&mix, &Taken { changes: Changed::All, ..none }),
         };
-        Ok(Effects {
-            of_changes,
-            joint,
-            host: replays.effect(&mix, &Taken { host: true, ..none }),
-            kernels: replays.effect(&mix, &Taken { works: true, ..none }),
-            checks: replays.checks(),
-        })
+        Ok(Effects { of_changes, joint })
     }
 }
 
@@ -331,9 +317,12 @@ impl Replays {
 
     /// The lower bounds of the step time, and what determines it.
     #[doc(hidden)]
-    pub fn bounds(&self, diff: &TraceDiff) -> Bounds {
+    pub fn bounds(&self, diff: &TraceDiff, ledger: &Ledger, changes: &Changes) -> Bounds {
+        let (mix, none) = (self.mix(diff, ledger, changes), Taken::default());
         let programs = self.recorded.as_ref().map(|recorded| Program::of(recorded, &AsRecorded));
         Bounds {
+            host: self.effect(&mix, &Taken { host: true, ..none }),
+            kernels: self.effect(&mix, &Taken { works: true, ..none }),
             checks: self.checks(),
             limits: Limit::ALL.map(|limit| {
                 PerSide::from_fn(|side| self.step_time_at(diff, side, limit, &programs[side]))
@@ -347,6 +336,12 @@ impl Replays {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Bounds {
+    /// The effect of differences between the host times of matched calls. Such differences are caused by noise or by a
+    /// different host.
+    pub host: Effect,
+    /// The effect of kernels that take different times on the two sides, although matched calls launch the same
+    /// kernels. Such differences are caused by noise, by clocks or by a different device.
+    pub kernels: Effect,
     /// How well the replay of each side reproduces the recording.
     pub checks: PerSide<Check>,
     /// The lower bounds of the step time on both sides, in the order of [`Limit::ALL`].

@@ -36,7 +36,7 @@ use super::summary::Summary;
 use super::text::Narrative;
 use crate::analysis::runs::has_runs;
 use crate::escape::JsonWriter;
-use crate::side::Side;
+use crate::side::{PerSide, Side};
 use askama::Template;
 use causes::Causes;
 use changes::ChangeLine;
@@ -95,6 +95,7 @@ struct Page<'a> {
     measure: &'static str,
     unit: &'static str,
     names: [&'a str; 2],
+    side_names: &'a PerSide<String>,
     summary: &'a Summary,
     inputs: [Input<'a>; 2],
     totals: Vec<Line>,
@@ -159,6 +160,7 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
         measure: overview::measure_title(analysis.ledger().measure()),
         unit: unit.label(),
         names: Side::BOTH.map(|side| analysis.names()[side].as_str()),
+        side_names: analysis.names(),
         evidence: super::text::evidence(analysis, &summary.verdict),
         changes: changes::lines(&summary.verdict, unit),
         summary,

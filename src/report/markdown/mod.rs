@@ -33,7 +33,7 @@ pub(super) fn write(shared: &Shared, top: usize, out: &mut dyn Write) -> io::Res
     let account = tables::account(analysis, summary, unit);
     paper.reserved = account.len();
     paper.add(&opening::inputs(analysis));
-    paper.add(&opening::notes(summary));
+    paper.add(&opening::notes(shared));
     paper.add(&tables::names(analysis, largest, top, unit));
     for section in comparison::of_names(analysis, largest, unit) {
         paper.add(&section);

@@ -180,9 +180,9 @@ pub(super) fn inputs(analysis: &Analysis) -> Section {
     Section { head, lines: lines.into_iter().flatten().collect(), foot: String::new() }
 }
 
-pub(super) fn notes(summary: &Summary) -> Section {
+pub(super) fn notes(shared: &Shared) -> Section {
     let line = |note: &crate::report::SideNote| {
-        let side = summary.side_of(note);
+        let side = note.side_name(shared.analysis.names());
         let side = side.map_or_else(String::new, |side| format!(" {}", plain(side, CELL)));
         let hint = match note.note.hint {
             "" => String::new(),
@@ -190,6 +190,6 @@ pub(super) fn notes(summary: &Summary) -> Section {
         };
         format!("- `{}`{side}: {}{hint}\n", note.note.code, whole(&note.note.message))
     };
-    let lines = summary.notes.iter().map(line).collect();
+    let lines = shared.notes().iter().map(line).collect();
     Section { head: "\n### Warnings\n\n".to_owned(), lines, foot: String::new() }
 }

@@ -13,7 +13,6 @@ pub use wall::{CauseSummary, WallSide, WallSummary};
 use super::json::write_json;
 use crate::analysis::Analysis;
 use crate::analysis::account::Totals;
-use crate::analysis::comparability::Comparability;
 use crate::analysis::runs::{RunNoise, settled_differences};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Note};
@@ -160,17 +159,12 @@ pub struct NameDifference {
     pub ratio: Option<f64>,
 }
 
-impl Summary {
-    /// The display name of the side that a note concerns.
+impl SideNote {
+    /// The display name of the side that the note concerns, given the names of both sides.
     #[doc(hidden)]
-    pub fn side_of(&self, note: &SideNote) -> Option<&str> {
-        note.side.map(|side| {
-            if side == Side::Baseline.label() {
-                self.trace1.name.as_str()
-            } else {
-                self.trace2.name.as_str()
-            }
-        })
+    pub fn side_name<'n>(&self, names: &'n PerSide<String>) -> Option<&'n str> {
+        let is_here = |&side: &Side| self.side == Some(side.label());
+        Side::BOTH.into_iter().find(is_here).map(|side| names[side].as_str())
     }
 }
 
@@ -204,7 +198,7 @@ pub(super) fn summarise_with(analysis: &Analysis, largest: &[LargeDifference]) -
         varying_points: varying as u64,
         comparable: checks.is_comparable(),
         verdict: verdict::summarise(analysis),
-        notes: notes(analysis, checks),
+        notes: notes(analysis),
         largest_differences: largest.iter().take(LARGEST).map(name_difference).collect(),
     }
 }
@@ -238,8 +232,9 @@ fn runs_summary(noise: RunNoise) -> RunsSummary {
     }
 }
 
-fn notes(analysis: &Analysis, checks: &Comparability) -> Vec<SideNote> {
-    let diff = analysis.diff();
+/// All notes about the inputs and the comparison.
+pub(super) fn notes(analysis: &Analysis) -> Vec<SideNote> {
+    let (diff, checks) = (analysis.diff(), analysis.comparability());
     let of_sides = PerSide::from_fn(|side| {
         let tree = diff.tree(side);
         let notes = tree.trace().notes().iter().chain(tree.notes()).chain(&checks.sides[side]);

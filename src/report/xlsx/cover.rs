@@ -48,7 +48,7 @@ pub(super) fn write(
     cover.row += 1;
     cover.sheets(sheets)?;
     cover.row += 1;
-    cover.notes(summary)
+    cover.notes(shared)
 }
 
 /// The cover sheet, and the number of its next free row.
@@ -253,15 +253,15 @@ impl Cover<'_> {
         Ok(())
     }
 
-    fn notes(&mut self, summary: &Summary) -> Result<(), XlsxError> {
-        if summary.notes.is_empty() {
+    fn notes(&mut self, shared: &Shared) -> Result<(), XlsxError> {
+        if shared.notes().is_empty() {
             return Ok(());
         }
         self.heading(&["warning", "what happened", "what to do", "how often", "side"])?;
-        for note in &summary.notes {
+        for note in shared.notes() {
             self.text(&[note.note.code, &note.note.message, note.note.hint])?;
             self.numbers(3, COUNT, &[note.note.count as f64])?;
-            if let Some(side) = summary.side_of(note) {
+            if let Some(side) = note.side_name(shared.analysis.names()) {
                 self.sheet.write_string(self.row, 4, side)?;
             }
             self.row += 1;

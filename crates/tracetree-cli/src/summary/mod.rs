@@ -313,9 +313,9 @@ fn parts(totals: &Totals) -> [Nanos; 4] {
 }
 
 /// Formats a note as one line for stderr.
-pub(super) fn note_line(summary: &Summary, note: &SideNote) -> String {
+pub(super) fn note_line(names: &PerSide<String>, note: &SideNote) -> String {
     let style = AnsiColor::Yellow.on_default();
-    let side = summary.side_of(note);
+    let side = note.side_name(names);
     let side = side.map_or_else(String::new, |side| format!("{}: ", one_line(side)));
     let hint = match note.note.hint {
         "" => String::new(),
