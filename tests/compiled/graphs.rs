@@ -454,7 +454,17 @@ fn the_command_line_shows_captured_calls_and_finds_them_by_their_label() {
     let (code, _, said) = run(&["tree", &replay, "--capture", &eager, "--strict"]);
     assert_eq!(code, Some(2));
     assert!(said.contains("CAPTURE_WITHOUT_GRAPH"), "{said}");
-    let (code, _, _) = run(&["diff", &replay, &eager, "--base-capture", &capture, "-o", "report"]);
+    let (code, _, _) = run(&[
+        "diff",
+        &replay,
+        &eager,
+        "--base-capture",
+        &capture,
+        "-o",
+        "report",
+        "--emit",
+        "tables",
+    ]);
     assert_eq!(code, Some(0));
     let merged = fs::read_to_string(folder.path().join("report/merged_tree_output.txt"));
     assert!(merged.expect("a report").contains("nn.Module: Block_0 (captured)"));

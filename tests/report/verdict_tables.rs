@@ -11,7 +11,7 @@ use tracetree::analysis::kernels::{by_category, by_kernel, judge_tallies};
 use tracetree::analysis::layers::layer_rows;
 use tracetree::analysis::steps::phase_rows;
 use tracetree::analysis::verdict::{Judgement, Site};
-use tracetree::report::{Report, summarise};
+use tracetree::report::{Report, ReportOptions, TableSet, summarise};
 use tracetree::tree::CallId;
 use tracetree::{PerSide, Side};
 
@@ -160,7 +160,9 @@ fn places_that_changed(folder: &Path, analysis: &Analysis) -> u64 {
 fn check_report(pair: &PerSide<PathBuf>) {
     compare_files(pair.as_ref(), |analysis| {
         let folder = tempfile::tempdir().expect("a folder");
-        Report::new(analysis.clone()).write(folder.path().join("report")).expect("a report");
+        let options = ReportOptions { table_set: TableSet::All, ..ReportOptions::default() };
+        let report = Report::with_options(analysis.clone(), options);
+        report.write(folder.path().join("report")).expect("a report");
         let folder = folder.path().join("report");
         let verdict = summarise(analysis).verdict;
         assert_eq!(verdict.changes, places_that_changed(&folder, analysis), "{pair:?}");

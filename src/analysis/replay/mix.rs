@@ -13,7 +13,6 @@
 //! matched launches, the GPU events in the change's rows are replaced as well.
 
 use super::parts::{Action, Item, Point, Work};
-use super::patch::Reach;
 use super::play::{AsRecorded, Do, PlayWork, Program, Speed};
 use super::recorded::Recorded;
 use crate::diff::TraceDiff;
@@ -157,18 +156,9 @@ impl<'r> Mix<'r> {
         baseline.max(candidate)
     }
 
-    /// How long something that is over can affect what follows.
-    pub(super) fn reach(&self) -> Reach {
-        let of = |recorded: &Recorded| {
-            let latencies = recorded.works.iter().filter_map(|work| work.latency);
-            let earliest = latencies.min().unwrap_or(0).min(0);
-            let waits = recorded.waits.iter().map(|wait| wait.latency);
-            recorded.typical.longest().max(waits.max().unwrap_or(0)) - earliest
-        };
-        let PerSide { baseline, candidate } = self.sides;
-        let mut works = baseline.works.iter().chain(&candidate.works);
-        let has_unlaunched = works.any(|work| work.latency.is_none());
-        Reach { time: of(baseline).max(of(candidate)), has_unlaunched }
+    /// The graphs of both sides.
+    pub(super) fn sides(&self) -> PerSide<&'r Recorded> {
+        self.sides
     }
 
     /// The number of parts.

@@ -12,7 +12,8 @@ use super::ends::{Ends, Lists};
 use super::mix::{Changed, Mix, Taken};
 use super::parts::Behind;
 use super::play::{Free, Program, State};
-use crate::side::Side;
+use super::recorded::Recorded;
+use crate::side::{PerSide, Side};
 
 /// Number of parts between two kept states.
 const EVERY: usize = 16;
@@ -43,11 +44,26 @@ struct Kept {
 
 /// How long something that is over can affect what follows.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reach {
+struct Reach {
     /// An event that ended this many ns before the current host time delays nothing.
-    pub(super) time: i64,
+    time: i64,
     /// Whether events without a launch exist. They start when the previous event ends, however long ago that was.
-    pub(super) has_unlaunched: bool,
+    has_unlaunched: bool,
+}
+
+impl Reach {
+    fn of(sides: PerSide<&Recorded>) -> Reach {
+        let of = |recorded: &Recorded| {
+            let latencies = recorded.works.iter().filter_map(|work| work.latency);
+            let earliest = latencies.min().unwrap_or(0).min(0);
+            let waits = recorded.waits.iter().map(|wait| wait.latency);
+            recorded.typical.longest().max(waits.max().unwrap_or(0)) - earliest
+        };
+        let PerSide { baseline, candidate } = sides;
+        let mut works = baseline.works.iter().chain(&candidate.works);
+        let has_unlaunched = works.any(|work| work.latency.is_none());
+        Reach { time: of(baseline).max(of(candidate)), has_unlaunched }
+    }
 }
 
 impl<'m, 'r> Unchanged<'m, 'r> {
@@ -70,13 +86,13 @@ impl<'m, 'r> Unchanged<'m, 'r> {
             state.run(&program, &program.line[starts[first]..starts[next]], &mut |_| {});
         }
         let end = state.end();
-        let reach = mix.reach();
+        let reach = Reach::of(mix.sides());
         Unchanged { mix, side, program, starts, points, lists: state.ends.into_lists(), end, reach }
     }
 
     /// Time at which everything is done if one change is taken from the other side, minus the same time without it.
-    /// `parts` are the parts of the change. Subtracts the number of replayed parts from `budget`; returns `None` if the
-    /// budget does not suffice.
+    /// `parts` are the parts of the change. `budget` becomes smaller by the number of replayed parts; returns
+    /// `None` if it does not suffice.
     pub(super) fn effect(&self, change: u32, parts: &[u32], budget: &mut usize) -> Option<i64> {
         let taken = Taken { changes: Changed::One(change), ..Taken::default() };
         let mut left = parts;
