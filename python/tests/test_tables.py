@@ -53,7 +53,7 @@ def test_every_table_equals_the_csv_file_of_the_command_line(
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     pd, duckdb = pytest.importorskip("pandas"), pytest.importorskip("duckdb")
     command = [sys.executable, "-m", "tracetree", "diff", *map(str, pair), "-q"]
-    command += ["--emit", "none", "-o", str(tmp_path / "report")]
+    command += ["--emit", "tables", "-o", str(tmp_path / "report")]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     files = {path.name for path in (tmp_path / "report").glob("*.csv")}
     assert files == {d.table(name).csv_name for name in d.table_names}

@@ -174,7 +174,8 @@ fn efficiency(diff: &TraceDiff, options: &AnalysisOptions) -> PerSide<TraceEffic
     let measure = Measure::of(diff.trees());
     let models = options.models.clone().unwrap_or_default();
     let peaks = options.peaks.clone().unwrap_or_default();
-    PerSide::from_fn_at_once(|side| {
+    // Do not use a thread pool: in a forked process, the threads of the pool do not exist.
+    PerSide::from_fn(|side| {
         TraceEfficiency::with_measure(diff.tree(side).clone(), measure, &models, &peaks)
     })
 }
