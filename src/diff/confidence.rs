@@ -10,10 +10,13 @@
 //! A match is at most as certain as the match that encloses it. The evidence is computed independently of the passes of
 //! the alignment, so no pass confirms its own matches.
 
+use super::alternatives::{self, Row};
 use super::crossing::Crossing;
+use super::keys::Key;
 use super::outline::Outline;
 use super::pairing::Pairing;
 use super::relation::{NONE, Relation};
+use super::renamed_frames::RenamedFrames;
 use crate::side::{PerSide, Side};
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
@@ -102,9 +105,11 @@ pub(super) fn weigh(
     pairing: &Pairing,
     (crossing, pins): (Option<&Crossing<'_>>, &[(u32, u32)]),
 ) -> Confidences {
+    let renamed = RenamedFrames::of(outlines, pairing);
     let mut weighing = Weighing {
         outlines,
         pairing,
+        renamed: &renamed,
         crossing,
         contains_match: PerSide::from_fn(|side| contains_match(outlines[side], pairing, side)),
         found: Confidences {
@@ -150,6 +155,7 @@ fn contains_match(outline: &Outline<'_>, pairing: &Pairing, side: Side) -> Vec<b
 struct Weighing<'a> {
     outlines: PerSide<&'a Outline<'a>>,
     pairing: &'a Pairing,
+    renamed: &'a RenamedFrames,
     crossing: Option<&'a Crossing<'a>>,
     contains_match: PerSide<Vec<bool>>,
     found: Confidences,
@@ -188,7 +194,8 @@ impl Weighing<'_> {
     }
 
     fn weigh_lists(&mut self, lists: PerSide<&[u32]>, around: Confidence) {
-        if self.agree(lists) {
+        let agrees = self.agree(lists);
+        if agrees && self.hold_the_same(lists) {
             for (&a, &b) in lists.baseline.iter().zip(lists.candidate) {
                 self.found.note((a, b), Confidence::Firm.within(around));
             }
@@ -204,8 +211,16 @@ impl Weighing<'_> {
         if !in_place.is_sorted_by(|one, two| one.1 < two.1) {
             return;
         }
+        let doubtful = alternatives::doubtful(Row {
+            outlines: self.outlines,
+            renamed: self.renamed,
+            lists,
+            pairs: &in_place,
+        });
+        let certain = in_place.iter().zip(&doubtful).filter(|(_, doubtful)| !**doubtful);
+        let certain: Vec<(usize, usize)> = certain.map(|(pair, _)| *pair).collect();
         let whole = PerSide::new(0..lists.baseline.len(), 0..lists.candidate.len());
-        let firm = self.firm_within(lists, &whole, &in_place);
+        let firm = if agrees { certain.clone() } else { self.firm_within(lists, &whole, &certain) };
         let mut from = (0, 0);
         let mut rest = &in_place[..];
         let ends = firm.iter().copied().chain([(lists.baseline.len(), lists.candidate.len())]);
@@ -213,7 +228,7 @@ impl Weighing<'_> {
             let stretch = PerSide::new(from.0..end.0, from.1..end.1);
             let count = rest.partition_point(|&(i, _)| i < end.0);
             let (inside, after) = rest.split_at(count);
-            self.weigh_stretch(lists, &stretch, inside, around);
+            self.weigh_stretch(lists, &stretch, (inside, &certain), around);
             if let Some(&(i, j)) = after.first().filter(|&&pair| pair == end) {
                 let pair = (lists.baseline[i], lists.candidate[j]);
                 self.found.note(pair, Confidence::Firm.within(around));
@@ -223,14 +238,24 @@ impl Weighing<'_> {
         }
     }
 
+    fn key(&self, side: Side, call: u32) -> Key {
+        self.renamed.key(self.outlines, side, call)
+    }
+
     /// Whether the elements of two lists are matched one by one, in order and with the same names.
     fn agree(&self, lists: PerSide<&[u32]>) -> bool {
         lists.baseline.len() == lists.candidate.len()
             && lists.baseline.iter().zip(lists.candidate).all(|(&a, &b)| {
                 self.pairing.partners.baseline[a as usize] == b
-                    && self.outlines.baseline.keys[a as usize]
-                        == self.outlines.candidate.keys[b as usize]
+                    && self.key(Side::Baseline, a) == self.key(Side::Candidate, b)
             })
+    }
+
+    /// Whether the elements of two lists have the same keys and arguments inside, one by one.
+    fn hold_the_same(&self, lists: PerSide<&[u32]>) -> bool {
+        let PerSide { baseline, candidate } = self.outlines.map(|outline| &outline.shape);
+        let mut pairs = lists.baseline.iter().zip(lists.candidate);
+        pairs.all(|(&a, &b)| baseline[a as usize] == candidate[b as usize])
     }
 
     /// The unambiguous matches in a stretch (the calls between two firm matches). A match is unambiguous if the stretch
@@ -242,7 +267,7 @@ impl Weighing<'_> {
         pairs: &[(usize, usize)],
     ) -> Vec<(usize, usize)> {
         let exact = |side: Side, call: u32| self.outlines[side].exact[call as usize];
-        let key = |side: Side, call: u32| self.outlines[side].keys[call as usize];
+        let key = |side: Side, call: u32| self.key(side, call);
         let by_content = Balance::new(lists, stretch, exact);
         let by_name = Balance::new(lists, stretch, key);
         let is_firm = |&(i, j): &(usize, usize)| {
@@ -259,13 +284,15 @@ impl Weighing<'_> {
         &mut self,
         lists: PerSide<&[u32]>,
         stretch: &PerSide<Range<usize>>,
-        pairs: &[(usize, usize)],
+        (pairs, certain): (&[(usize, usize)], &[(usize, usize)]),
         around: Confidence,
     ) {
         if pairs.is_empty() {
             return;
         }
-        let firm = self.firm_within(lists, stretch, pairs);
+        let is_certain = |pair: &&(usize, usize)| certain.binary_search(pair).is_ok();
+        let certain: Vec<(usize, usize)> = pairs.iter().filter(is_certain).copied().collect();
+        let firm = self.firm_within(lists, stretch, &certain);
         let is_only = stretch.baseline.len() == 1 && stretch.candidate.len() == 1;
         let mut groups: FxHashMap<u64, u32> = FxHashMap::default();
         for &(i, j) in pairs {

@@ -6,6 +6,7 @@
 
 mod alias;
 mod align;
+mod alternatives;
 mod bags;
 mod checked_pins;
 mod confidence;
@@ -28,6 +29,7 @@ mod ranges;
 mod recorded;
 mod regions;
 mod relation;
+mod renamed_frames;
 mod step_pairs;
 mod uid_map;
 mod untangle;

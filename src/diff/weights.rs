@@ -43,6 +43,9 @@ pub(super) const QUERY: i64 = TOKEN / 8;
 /// Divisor for the score of two calls that each have an identical counterpart elsewhere. Such calls should be matched
 /// with their identical counterparts instead of with each other.
 pub(super) const SETTLED: i64 = 8;
+/// A module wraps another if it shares at most this many tokens more with the opposite module than the module inside
+/// it: the frames between the two.
+pub(super) const WRAPPED_MODULE: u32 = 4;
 /// Maximum number of nested wrappers to look through; decorators and dispatchers nest about five
 /// deep.
 pub(super) const WRAPPERS: usize = 16;
@@ -175,3 +178,15 @@ pub(super) const COLUMN_CELLS: usize = 1 << 23;
 pub(super) const COLUMN_STEPS: usize = 1 << 24;
 /// In each list of siblings, at most this many runs are examined as the possible former contents of a missing wrapper.
 pub(super) const RUNS: usize = 64;
+
+/// In search of alternatives to the matches in a list, at most this many pairs of calls are compared for each call of
+/// the list.
+pub(super) const ALTERNATIVE_STEPS: usize = 16;
+/// An alternative to a stretch of matches is as good as the matches if it lacks at most one part in this many of their
+/// likeness: a stretch of layers may contain a changed call.
+pub(super) const ALTERNATIVE_WORSE: i32 = 64;
+/// For each side of a gap, at most this many moves of the matches into the gap are tried. Parts of a layer may resemble
+/// each other, so the best move of a few matches may not be one by a whole layer.
+pub(super) const ALTERNATIVES: usize = 4;
+/// Number of matches before and after a call that show whether its identical counterpart is one by chance.
+pub(super) const NEIGHBORS: usize = 4;

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod equality;
 mod evidence;
 mod fixtures;
 mod ground_truth;

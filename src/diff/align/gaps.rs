@@ -16,7 +16,7 @@ use super::vocabulary::Vocabulary;
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
-use crate::diff::weights::{PARTNERS, RENAME_BONUS};
+use crate::diff::weights::{PARTNERS, RENAME_BONUS, WRAPPED_MODULE};
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 use rustc_hash::FxHashMap;
@@ -40,6 +40,15 @@ struct Held {
     /// Whether the run has launches but neither ops nor frames, although the ops of the opposite run do as much work.
     /// The ops around these launches were probably not recorded.
     lost_its_ops: bool,
+}
+
+/// Where a module's counterpart is.
+#[derive(Debug, Clone, Copy)]
+enum ModulePlace {
+    /// In the opposite run, or inside a frame of it.
+    Beside,
+    /// The counterpart is in the opposite run, and belongs to a module that this module wraps.
+    Inside,
 }
 
 impl<'a, 'b> Gap<'a, 'b> {
@@ -94,6 +103,13 @@ impl<'a, 'b> Gap<'a, 'b> {
         if inner.size == 0 {
             return self.wraps_queries(side, call, partners).then_some(0);
         }
+        if self.words.is_module(outline.keys[call as usize]) {
+            match self.place_of_module(side, call, partners) {
+                Some(ModulePlace::Beside) => return None,
+                Some(ModulePlace::Inside) => return Some(inner.size),
+                None => {}
+            }
+        }
         let mut opened = self.bags.common(inner, wanted);
         let bare = |&other: &u32| self.outlines[side.other()].is_launch(other);
         if self.words.is_generated(outline.keys[call as usize]) && !partners.iter().any(bare) {
@@ -125,6 +141,67 @@ impl<'a, 'b> Gap<'a, 'b> {
             }
         }
         Some(opened - kept)
+    }
+
+    /// Where the counterpart of a module is, if the opposite run has a module with the same contents.
+    fn place_of_module(
+        &mut self,
+        side: Side,
+        module: u32,
+        partners: &[u32],
+    ) -> Option<ModulePlace> {
+        for &other in partners {
+            if !self.outlines[side.other()].is_op_or_frame(other) {
+                continue;
+            }
+            if !self.is_module(side.other(), other) {
+                let inside = self.modules_inside(side.other(), other).into_iter().next();
+                if inside.is_some_and(|inner| self.hold_half(side, module, inner)) {
+                    return Some(ModulePlace::Beside);
+                }
+            } else if self.hold_half(side, module, other) {
+                let is_wrapper = self.is_wrapper_of_module(side, module, other);
+                return Some(if is_wrapper { ModulePlace::Inside } else { ModulePlace::Beside });
+            }
+        }
+        None
+    }
+
+    /// Whether a module only wraps a module that holds as much of the contents of `other`. Both have the same depth
+    /// then: without the wrapper, the module has one module less inside it.
+    fn is_wrapper_of_module(&mut self, side: Side, module: u32, other: u32) -> bool {
+        let mine = self.modules_inside(side, module);
+        let theirs = self.modules_inside(side.other(), other);
+        let Some(&inner) = mine.first().filter(|_| mine.len() == theirs.len() + 1) else {
+            return false;
+        };
+        let whole = self.common_of(side, module, other);
+        self.hold_half(side, inner, other)
+            && self.common_of(side, inner, other) + WRAPPED_MODULE >= whole
+    }
+
+    /// The modules below a call, in preorder.
+    fn modules_inside(&self, side: Side, call: u32) -> Vec<u32> {
+        let below = self.outlines[side].subtree(call).skip(1);
+        below.filter(|&call| self.is_module(side, call)).collect()
+    }
+
+    fn is_module(&self, side: Side, call: u32) -> bool {
+        self.words.is_module(self.outlines[side].keys[call as usize])
+    }
+
+    /// Whether two calls share at least half of the contents of the larger one.
+    fn hold_half(&mut self, side: Side, call: u32, other: u32) -> bool {
+        let sizes = (self.weight_below(side, call), self.weight_below(side.other(), other));
+        let larger = sizes.0.max(sizes.1);
+        larger > 0 && 2 * self.common_of(side, call, other) >= larger
+    }
+
+    fn common_of(&mut self, side: Side, call: u32, other: u32) -> u32 {
+        match side {
+            Side::Baseline => self.common_below(call, other),
+            Side::Candidate => self.common_below(other, call),
+        }
     }
 
     /// See [`Held::lost_its_ops`].
@@ -324,6 +401,15 @@ impl<'a, 'b> Gap<'a, 'b> {
     ) -> u32 {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         if mine.kind(call) != theirs.kind(other) {
+            return 0;
+        }
+        // A module is not renamed to a plain frame that has a module inside.
+        let frame = match (self.is_module(side, call), self.is_module(side.other(), other)) {
+            (true, false) => Some((side.other(), other)),
+            (false, true) => Some((side, call)),
+            (true, true) | (false, false) => None,
+        };
+        if frame.is_some_and(|(side, frame)| !self.modules_inside(side, frame).is_empty()) {
             return 0;
         }
         let bonus = match (mine.arguments[call as usize], theirs.arguments[other as usize]) {

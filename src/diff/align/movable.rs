@@ -1,4 +1,4 @@
-//! Decides whether an op may have moved from one caller to another.
+//! Decides whether a call may have moved: an op to another caller, a repeated frame past its repetitions.
 
 use super::aligner::Aligner;
 use crate::side::{PerSide, Side};
@@ -11,7 +11,9 @@ impl Aligner<'_> {
     /// to a different caller, or if no op calls it and it moved within the top level of a thread.
     pub(super) fn can_have_moved(&self, a: u32, b: u32) -> bool {
         if self.outlines.baseline.kind(a) != CallKind::Op {
-            return true;
+            let shape = |side: Side, call: u32| self.outlines[side].shape[call as usize];
+            return !self.are_repetitions(a, b)
+                || shape(Side::Baseline, a) == shape(Side::Candidate, b);
         }
         let calls = PerSide::new(a, b);
         let above = PerSide::from_fn(|side| {
@@ -40,6 +42,24 @@ impl Aligner<'_> {
             }
         };
         is_common || self.have_equal_shapes(a, b)
+    }
+
+    /// Whether two frames are repetitions that differ, in a loop whose other repetitions are matched: `f(1)` did not
+    /// become `f(5)` and move past `f(2)` to `f(4)`.
+    fn are_repetitions(&self, a: u32, b: u32) -> bool {
+        let calls = PerSide::new(a, b);
+        let name = |side: Side, call: u32| self.trees[side].name(CallId(call));
+        let is_repeated = |side: Side| {
+            let (outline, call) = (self.outlines[side], calls[side]);
+            let next = outline.end(call);
+            self.scope[side].contains(&next)
+                && outline.kind(next) == CallKind::Frame
+                && !self.is_free(side, next)
+                && name(side, next) == name(side, call)
+        };
+        let alike = self.outlines.baseline.kind(a) == CallKind::Frame
+            && name(Side::Baseline, a) == name(Side::Candidate, b);
+        alike && Side::BOTH.into_iter().any(is_repeated)
     }
 
     /// Whether the inputs of two calls have equal shapes. Calls without recorded shapes count as equal.

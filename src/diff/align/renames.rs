@@ -28,6 +28,7 @@ struct Known {
     is_generated: bool,
     /// Whether the number in the name identifies the call.
     is_numbered: bool,
+    is_module: bool,
     weight: u32,
     /// Number of tokens below the call.
     below: u32,
@@ -51,6 +52,7 @@ impl<'s, 'a> Renames<'s, 'a> {
                 arguments: outline.arguments[call as usize],
                 is_generated: words.is_generated(outline.keys[call as usize]),
                 is_numbered: words.is_numbered(outline.keys[call as usize]),
+                is_module: words.is_module(outline.keys[call as usize]),
                 weight: outline.weight(call),
                 below: outline.weight(call) - outline.own_weight(call),
                 bag: None,
@@ -72,6 +74,15 @@ impl<'s, 'a> Renames<'s, 'a> {
             return 0;
         }
         if are_out_of_proportion(a.weight, b.weight) {
+            return 0;
+        }
+        // A module is not a plain frame while the run of the frame has a module.
+        let plain = match (a.is_module, b.is_module) {
+            (true, false) => Some(Side::Candidate),
+            (false, true) => Some(Side::Baseline),
+            (true, true) | (false, false) => None,
+        };
+        if plain.is_some_and(|side| self.runs[side].iter().any(|call| call.is_module)) {
             return 0;
         }
         let (least, larger) = (a.below.min(b.below), a.below.max(b.below));

@@ -3,7 +3,7 @@
 use super::aligner::Both;
 use super::compare::{Compare, Tokens};
 use super::inner::is_one_inside_other;
-use super::layers::{self, Credit};
+use super::layers::{self, Credit, Row};
 use super::lone_threads::LoneThread;
 use super::plain::shared_tokens;
 use super::runs;
@@ -173,13 +173,37 @@ impl<'a, 'b> Siblings<'a, 'b> {
         for row in rows {
             let full = full.as_ref().map(Vec::as_slice);
             let credits = layers::credits(&row, full, |i, j| self.nameless_score(i, j));
+            let has_twin = self.repetitions_with_twin(&row);
             for side in Side::BOTH {
-                for (&at, &credit) in row[side].iter().zip(&credits[side]) {
-                    self.known[side][at].in_row = true;
-                    self.known[side][at].credit = credit;
+                for (at, &credit) in row[side].iter().zip(&credits[side]) {
+                    self.known[side][*at].in_row = true;
+                    self.known[side][*at].credit = credit.filter(|_| !has_twin[side].contains(at));
                 }
             }
         }
+    }
+
+    /// In a row of repeated calls of one frame, the positions of the calls that have an identical call on the opposite
+    /// side. These calls are no layers: they are matched with the identical calls, or not at all.
+    fn repetitions_with_twin(&self, row: &Row) -> PerSide<FxHashSet<usize>> {
+        let elements = |side: Side| row[side].iter().map(move |&at| &self.known[side][at]);
+        let mut names = Side::BOTH.into_iter().flat_map(elements).map(|element| element.name);
+        let first = names.next();
+        let is_frame = |side: Side, element: &Element| {
+            self.outlines[side].kind(element.call) == CallKind::Frame
+        };
+        let are_repetitions = names.all(|name| Some(name) == first)
+            && elements(Side::Baseline).all(|element| is_frame(Side::Baseline, element));
+        if !are_repetitions {
+            return PerSide::default();
+        }
+        let exact = PerSide::from_fn(|side| {
+            elements(side).map(|element| element.exact).collect::<FxHashSet<u64>>()
+        });
+        PerSide::from_fn(|side| {
+            let has_twin = |&at: &usize| exact[side.other()].contains(&self.known[side][at].exact);
+            row[side].iter().copied().filter(has_twin).collect()
+        })
     }
 
     /// The score of two elements without the bonus for equal names.

@@ -14,7 +14,7 @@ use crate::diff::weights::{TELLING_NAMES, TELLING_WORD};
 use crate::diff::windows::{self, Window};
 use crate::program::Words;
 use crate::side::{PerSide, Side};
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The words that occur in the names of ops and frames in either tree. Each distinct name is split into words once.
@@ -42,6 +42,8 @@ struct Name {
     generated: bool,
     /// Whether the number in the name identifies the call.
     numbered: bool,
+    /// Whether the call is a module.
+    module: bool,
     /// For an op of a vendor's library, the name without the vendor: `convolution` in `miopen_convolution`.
     of_vendor: Option<u32>,
 }
@@ -107,7 +109,8 @@ impl Vocabulary {
         let generated = kind == CallKind::Op && (regions::is_generated(name) || is_multi_tensor());
         let of_vendor = Some(part).filter(|_| kind == CallKind::Op).and_then(without_vendor);
         let of_vendor = of_vendor.map(|rest| id(format!("…{rest}")));
-        Name { words, stem, code, generated, numbered: false, of_vendor }
+        let module = kind == CallKind::Frame && ModuleName::of(name).is_some();
+        Name { words, stem, code, generated, numbered: false, module, of_vendor }
     }
 
     fn name(&self, key: Key) -> Option<&Name> {
@@ -166,6 +169,11 @@ impl Vocabulary {
     /// counterparts.
     pub(super) fn is_numbered(&self, key: Key) -> bool {
         self.name(key).is_some_and(|name| name.numbered)
+    }
+
+    /// Whether a call is a module.
+    pub(super) fn is_module(&self, key: Key) -> bool {
+        self.name(key).is_some_and(|name| name.module)
     }
 
     /// Whether a call replaces several calls. For example, a compiler generates `triton_poi_fused_add_mul_0` from two
