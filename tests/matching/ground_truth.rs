@@ -16,7 +16,7 @@ use std::path::Path;
 const SINGLE: f64 = 0.998;
 
 /// Minimum precision and recall for several changes at once. The minimum is set to the current scores in order to catch
-/// regressions. The goal is 0.995; docs/development/alignment-quality.md lists the cases that miss this goal.
+/// regressions. The goal is 0.995; docs/development/measurements.md lists the changes that miss this goal.
 const SEVERAL: f64 = 0.987;
 
 /// Minimum precision and recall for a change that moves work to a different thread. This minimum is lower than for
