@@ -21,7 +21,7 @@ use tracetree::diff::MergedNode;
 use tracetree::program::Query;
 use tracetree::report::{
     Emit, Existing, Layer, Line, Narrative, ReportOptions, TableSet, cause_lines, evidence,
-    node_name, summarise, verdict, write_merged_tree, write_summary,
+    lag_text, node_name, summarise, verdict, write_merged_tree, write_summary,
 };
 use tracetree::tables::TableKind;
 use tracetree::trace::Nanos;
@@ -613,8 +613,10 @@ impl Comparison {
     /// The data shown on the notebook card.
     fn _card<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let analysis = self.comparison.analysis();
-        let (summary, (causes, rest), narrative) =
-            py.detach(|| (summarise(analysis), cause_lines(analysis), Narrative::of(analysis)));
+        let (summary, (causes, rest), narrative, lag) = py.detach(|| {
+            let causes = cause_lines(analysis);
+            (summarise(analysis), causes, Narrative::of(analysis), lag_text(analysis, CARD_CURVE))
+        });
         let card = PyDict::new(py);
         card.set_item("headline", &narrative.headline)?;
         card.set_item("leading", &narrative.leading)?;
@@ -635,6 +637,7 @@ impl Comparison {
         card.set_item("layers", narrative.layers().map(layer).collect::<Vec<_>>())?;
         let next = narrative.next.iter().map(|action| (&action.text, &action.command));
         card.set_item("next", next.collect::<Vec<_>>())?;
+        card.set_item("lag", lag.map(|lag| (lag.title, lag.blocks, lag.parts)))?;
         card.set_item("evidence", evidence(analysis, &summary.verdict))?;
         card.set_item("verdict", verdict(analysis))?;
         card.set_item("measure", summary.measure)?;
@@ -658,6 +661,8 @@ impl Comparison {
     }
 }
 
+/// Number of characters of the curve on the notebook card.
+const CARD_CURVE: usize = 78;
 /// Maximum number of lines in each section of the notebook card.
 const CARD_LINES: usize = 6;
 

@@ -296,7 +296,7 @@ def test_the_card_has_the_content_of_the_terminal(d: tracetree.Comparison) -> No
 
 def test_each_table_of_the_card_has_a_heading(d: tracetree.Comparison) -> None:
     html = d._repr_html_()
-    for title in ("Changed for certain", "Same program, different speed: the environment differs", "Where the time went"):
+    for title in ("Changed for certain", "Same program, different speed: the environment differs", "Where the step falls behind", "Where the time went"):
         assert html.count(f"<b>{title}</b>") == 1, title
 
 

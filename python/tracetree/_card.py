@@ -34,7 +34,7 @@ def comparison(d: Comparison) -> str:
     parts.append(f"<div>{escape(card['leading'])}</div>")
     parts += [f'<div style="{DIM}">{escape(remark)}</div>' for remark in card["remarks"]]
     parts += [f'<div style="color:{WARNING}">⚠ {escape(line)}</div>' for line in lines(d)]
-    parts += [layers(card), following(card), causes(card)]
+    parts += [layers(card), following(card), falls_behind(card), causes(card)]
     parts.append(f"<div>{escape(card['evidence'])}; {points(card['points'])}</div>")
     parts += [account(card), page(card["page"])]
     return f'<div style="{BOX}">{"".join(parts)}</div>'
@@ -84,6 +84,23 @@ def following(card: _Card) -> str:
         code = f": <code>{escape(command)}</code>" if command else ""
         rows.append(f"<li>{escape(text)}{code}</li>")
     return f'<b>What to do</b><ol style="margin:4px 0">{"".join(rows)}</ol>' if rows else ""
+
+
+def falls_behind(card: _Card) -> str:
+    """The curve of how far the candidate is behind in one step, and the parts in which most time is lost or won."""
+    if card["lag"] is None:
+        return ""
+    title, curve, parts = card["lag"]
+    rows = []
+    for lost, part in parts[:5]:
+        colour = BETTER if lost.startswith("\N{MINUS SIGN}") else WORSE
+        cells = f'<td style="{NUMBER};color:{colour}">{escape(lost)}</td><td style="{LEFT}">{escape(short(part))}</td>'
+        rows.append(f"<tr>{cells}</tr>")
+    line = f'<div style="font-family:monospace;white-space:pre;overflow-x:auto">{escape(curve)}</div>'
+    return (
+        f'<b>Where the step falls behind</b><span style="{DIM}"> {escape(title)}</span>{line}'
+        f'<table style="{PLAIN}">{"".join(rows)}</table>'
+    )
 
 
 def causes(card: _Card) -> str:

@@ -129,6 +129,7 @@ class _Card(TypedDict):
     measure_of_changes: str
     layers: list[tuple[str, list[tuple[str, str, str, str, bool]], str | None]]
     next: list[tuple[str, str | None]]
+    lag: tuple[str, str, list[tuple[str, str]]] | None
     evidence: str
     verdict: str
     measure: Literal["gpu_time", "host_self_time"]

@@ -20,6 +20,7 @@ pub mod kernel_facts;
 #[doc(hidden)]
 pub mod kernels;
 #[doc(hidden)]
+pub mod lag;
 pub mod layers;
 pub mod memory;
 mod modules;

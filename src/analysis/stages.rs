@@ -13,6 +13,7 @@ use super::comparability::Comparability;
 use super::efficiency::{EfficiencyRow, TraceEfficiency, sort_by_efficiency};
 use super::fusion::{FusionRow, find_fusions};
 use super::kernels::{SameKernels, Stacks, find_same_kernels, note_unclassified, stacks_of_sides};
+use super::lag::{Lag, lag};
 use super::layers::LayerPairs;
 use super::named_calls::{NamedCalls, ops_by_name};
 use super::options::AnalysisOptions;
@@ -131,6 +132,10 @@ stages! {
     #[doc(hidden)]
     comparability: Comparability =
         Comparability::of[diff, ledger, compared, names, layer_pairs];
+
+    /// Where a step of the candidate falls behind the baseline.
+    #[doc(hidden)]
+    lag: Lag = lag[diff, ledger, step_rows, layer_pairs, wall];
 
     /// The verdicts on the total time and on each call site, with the thresholds of the options.
     judged: Verdicts = judged[diff, ledger, compared, wall, runs, comparability, options];

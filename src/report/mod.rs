@@ -21,6 +21,7 @@ mod folder;
 mod html;
 mod info;
 mod json;
+mod lag;
 mod lists;
 mod manifest;
 mod markdown;
@@ -53,6 +54,7 @@ pub use html::{
 };
 pub use info::{DescribedTrace, write_info_json};
 pub use json::write_rows_json;
+pub use lag::{LagText, lag_text};
 pub use manifest::was_interrupted;
 #[cfg(feature = "parquet")]
 pub use parquet::{Origin, ParquetColumn, ParquetFile, write_parquet};
@@ -143,7 +145,7 @@ impl ReportFile {
 
 /// The files that every report contains in addition to the tables. The merged tree comes first, because writing it
 /// takes longest.
-const ALWAYS: [ReportFile; 3] = [
+const ALWAYS: [ReportFile; 4] = [
     ReportFile::Other("merged_tree_output.txt", |shared, options, _, out| {
         text::merged_tree::write(&shared.analysis, options.full_tree_nodes, out)
     }),
@@ -151,6 +153,7 @@ const ALWAYS: [ReportFile; 3] = [
         json::op_map::write(&shared.analysis, out)
     }),
     ReportFile::Other("summary.json", |shared, _, _, out| write_summary(shared.summary(), out)),
+    ReportFile::Other("lag.svg", |shared, _, _, out| lag::write_svg(&shared.analysis, out)),
 ];
 
 /// The Python stacks of all ops and kernels; part of reports with all tables.

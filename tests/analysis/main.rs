@@ -8,6 +8,7 @@ mod causes;
 mod comparability;
 mod efficiency;
 mod example_traces;
+mod lag;
 mod laws;
 mod like_with_like;
 mod memory;

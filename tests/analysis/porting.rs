@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use tracetree::analysis::Analysis;
 use tracetree::analysis::changes::ChangeKind;
 use tracetree::analysis::porting::{Explained, Porting, PortingRow};
+use tracetree::report::Narrative;
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
@@ -203,8 +204,8 @@ fn the_choice_of_kernels_belongs_to_the_platform() {
     });
 }
 
-/// The text of a trace whose kernels below the given op take `factor` times as long.
-fn slower(path: &Path, op: &str, factor: i64) -> (String, f64) {
+/// The text of a trace whose kernels below the given op take `factor` times as long and have longer names.
+fn slower(path: &Path, (op, prefix): (&str, &str), factor: i64) -> (String, f64) {
     enter_root();
     let text = unpacked(path).expect("a readable trace");
     let mut trace: Value = serde_json::from_slice(&text).expect("JSON");
@@ -240,6 +241,8 @@ fn slower(path: &Path, op: &str, factor: i64) -> (String, f64) {
             let dur = before * factor as f64;
             added += dur - before;
             event["dur"] = serde_json::json!(dur);
+            let name = format!("{prefix}{}", event["name"].as_str().expect("a name"));
+            event["name"] = name.into();
         }
     }
     (trace.to_string(), added)
@@ -256,7 +259,7 @@ fn an_op_that_gets_slower_on_one_device_is_a_software_part() {
     let baseline = String::from_utf8(unpacked(Path::new(one)).expect("a trace")).expect("text");
     let op = "aten::scaled_dot_product_attention";
     let software = [1, 3].map(|factor| {
-        let (candidate, added) = slower(Path::new(two), op, factor);
+        let (candidate, added) = slower(Path::new(two), (op, ""), factor);
         let texts = PerSide::new(baseline.clone(), candidate);
         let analysis = analyse_texts(PerSide::new("h100", "h200"), &texts).expect("a comparison");
         adds_up(analysis.porting(), op);
@@ -266,4 +269,32 @@ fn an_op_that_gets_slower_on_one_device_is_a_software_part() {
     assert!(added > 100.0, "{added}");
     // Inside the range of the hardware, nothing counts as software, so less than the whole time may be added.
     assert!(after > 0.7 * added && after - before <= 1.05 * added, "{before} + {added} → {after}");
+}
+
+#[test]
+fn other_kernels_of_other_versions_are_named_on_one_device() {
+    enter_root();
+    let path = Path::new("examples/traces/h100/resnet_eager.pt.trace.json.gz");
+    let old = String::from_utf8(unpacked(path).expect("a trace")).expect("text");
+    let port = |prefix: &str, version: i64, is_turned: bool| {
+        let (text, _) = slower(path, ("aten::cudnn_convolution", prefix), 2);
+        let mut new: Value = serde_json::from_str(&text).expect("JSON");
+        new["cuda_runtime_version"] = version.into();
+        let mut texts = PerSide::new(old.clone(), new.to_string());
+        if is_turned {
+            texts = texts.swap();
+        }
+        let analysis = analyse_texts(PerSide::new("one", "two"), &texts).expect("a comparison");
+        Narrative::of(&analysis).port
+    };
+    for (is_turned, slower_side) in [(false, Side::Candidate), (true, Side::Baseline)] {
+        let port = port("v2_", 12_080, is_turned).expect("other versions and other kernels");
+        assert!(port.split.starts_with("Other versions run other kernels for"), "{}", port.split);
+        let items = &port.slower_on[slower_side];
+        assert!(items[0].sentence.starts_with("convolution"), "{items:?}");
+        assert!(port.slower_on[slower_side.other()].is_empty(), "{port:?}");
+        assert!(!items[0].sentence.contains("hardware"), "{items:?}");
+    }
+    assert_eq!(port("", 12_080, false), None, "the kernels are the same");
+    assert_eq!(port("v2_", 13_000, false), None, "the versions are the same");
 }

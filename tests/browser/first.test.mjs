@@ -154,13 +154,20 @@ test("all differences have the same minus sign", async () => {
   }
 });
 
-test("the bars of the step are to scale, and their parts fill them", async () => {
+test("the curve shows where the step falls behind, and its parts are sorted and lead to calls", async () => {
   const page = await open(browser, "example");
-  const { wall } = summaryOf("example");
-  const bars = await page.$$eval("#what .stacked .bar", (bars) => bars.map((bar) => [...bar.children].reduce((sum, part) => sum + parseFloat(part.style.width), 0)));
-  const steps = [wall.trace1, wall.trace2].map((side) => (side.busy_us + side.idle_us) / side.steps);
-  assert.ok(Math.abs(bars[0] / bars[1] - steps[0] / steps[1]) < 0.01, `${bars} for ${steps}`);
-  assert.ok(Math.abs(Math.max(...bars) - 100) < 0.1);
+  const end = await page.textContent("#lag .lag-total");
+  const total = Number(/^([−+±][\d.]+)/.exec(end)[1].replace("−", "-").replace("±", ""));
+  const parts = await page.$$eval("#lag .row .delta", (cells) => cells.map((cell) => Number(cell.textContent.trim().replace("−", "-").replace("±", ""))));
+  assert.ok(parts.length > 0);
+  const sizes = parts.map(Math.abs);
+  assert.deepEqual(sizes, [...sizes].sort((a, b) => b - a));
+  if (parts.length < 10) assert.ok(Math.abs(parts.reduce((sum, part) => sum + part, 0) - total) < 0.02, `${parts} for ${total}`);
+  const box = await page.$eval("#lag svg .lag-line", (line) => line.getBBox());
+  assert.ok(box.width > 600 && box.x >= 0 && box.x + box.width <= 720 && box.y >= 0 && box.y + box.height <= 230);
+  assert.match(await page.getAttribute("#lag svg", "aria-label"), /behind/);
+  await page.click("#lag .row a >> nth=0");
+  await page.waitForFunction(() => location.hash.includes("at=tree"));
   await page.close();
 });
 

@@ -14,12 +14,13 @@ use tracetree::trace::Uid;
 use tracetree::{ErrorKind, PerSide};
 
 /// The files that are in every report.
-pub(crate) const FILES: [&str; 8] = [
+pub(crate) const FILES: [&str; 9] = [
     "cpu_op_map.json",
     "diff_stats.csv",
     "diff_stats_kernels.csv",
     "diff_stats_names_summary.csv",
     "diff_stats_unique_args_summary.csv",
+    "lag.svg",
     "merged_tree_output.txt",
     "summary.json",
     "uid_map.csv",

@@ -305,3 +305,22 @@ fn no_name_ends_with_a_space() {
 fn the_same_input_gives_the_same_bytes() {
     assert!(packed(&model_pair(), 1_000) == packed(&model_pair(), 1_000));
 }
+
+#[test]
+fn a_counter_shows_how_far_the_candidate_is_behind() {
+    let pair = model_pair();
+    let file = parse(&pair, usize::MAX);
+    let events = file["traceEvents"].as_array().expect("events");
+    let counter: Vec<f64> = events
+        .iter()
+        .filter(|event| event["ph"] == "C")
+        .map(|event| event["args"]["ms"].as_f64().expect("a number"))
+        .collect();
+    let behind = with_analysis(&pair, |analysis| {
+        let points = analysis.lag().points.iter();
+        Ok(points.map(|point| point.behind().as_millis()).collect::<Vec<f64>>())
+    })
+    .expect("an analysis");
+    assert!(counter.len() >= 3);
+    assert_eq!(counter, behind);
+}

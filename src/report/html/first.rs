@@ -1,9 +1,9 @@
-//! Builds the first screen of the page: both sides, what changed, one step drawn to scale, and
+//! Builds the first screen of the page: both sides, what changed, where the step falls behind, and
 //! suggested actions.
 
 use super::chips::{Chip, chips};
+use super::falls_behind::FallsBehind;
 use super::page_tree::PageTree;
-use super::scale::Scale;
 use super::sides::{SideLine, sides};
 use crate::analysis::Analysis;
 use crate::analysis::runs::has_runs;
@@ -45,7 +45,8 @@ pub(super) struct First {
     pub(super) same_program: Vec<PartRow>,
     /// The step-time difference, which is the sum of the costs.
     pub(super) difference: PartRow,
-    pub(super) scale: Scale,
+    /// Where the candidate falls behind; `None` if too few calls are matched to tell, or if no time differs.
+    pub(super) falls_behind: Option<FallsBehind>,
     pub(super) actions: Vec<Action>,
 }
 
@@ -139,7 +140,7 @@ impl First {
             unit: figures.unit,
             has_effects: narrative.has_effects,
             actions: actions(narrative, tree),
-            scale: Scale::of(analysis, figures, certain),
+            falls_behind: FallsBehind::of(analysis, tree),
             changes: listed().map(|line| row(analysis, line, (figures, &axis, tree))).collect(),
             others: narrative.rest(&narrative.certain, LISTED),
             same_program: parts

@@ -54,7 +54,7 @@ pub(super) fn section(
     narrative: &Narrative,
     unit: Unit,
 ) -> Option<PortingSection> {
-    let port = narrative.port.clone()?;
+    let port = narrative.port.clone().filter(|port| !port.classes.is_empty())?;
     let porting = analysis.porting();
     let classes = porting.classes();
     let per_step = |side: Side, time: Nanos| time.0 as f64 / porting.steps[side].max(1) as f64;

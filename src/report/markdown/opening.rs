@@ -52,7 +52,9 @@ pub(super) fn answer(shared: &Shared) -> String {
 
 /// The comparison of two platforms.
 fn porting(port: &Port, narrative: &Narrative) -> String {
-    let mut text = String::from("### What the hardware explains\n\n");
+    let is_upgrade = port.classes.is_empty();
+    let title = if is_upgrade { "Other kernels" } else { "What the hardware explains" };
+    let mut text = format!("### {title}\n\n");
     for line in [&port.split, &port.limit, &port.peaks] {
         if !line.is_empty() {
             let _ = writeln!(text, "{}\n", wrapped(line));
@@ -61,9 +63,11 @@ fn porting(port: &Port, narrative: &Narrative) -> String {
     let row = |cells: &[String; 8]| {
         format!("| {} |\n", cells.iter().map(|text| wrapped(text)).collect::<Vec<_>>().join(" | "))
     };
-    text += &row(&port.titles(&narrative.names));
-    text += "|---|--:|--:|--:|--:|--:|--:|---|\n";
-    text.extend(port.cells().iter().map(row));
+    if !is_upgrade {
+        text += &row(&port.titles(&narrative.names));
+        text += "|---|--:|--:|--:|--:|--:|--:|---|\n";
+        text.extend(port.cells().iter().map(row));
+    }
     for side in Side::BOTH {
         for item in &port.slower_on[side] {
             let name = wrapped(&narrative.names[side]);

@@ -3,9 +3,11 @@
 //! The traces are shifted so that their first steps (or their first matched calls, if a trace has no steps) start at
 //! the same time. Every slice contains the call's uid, the uid of the counterpart, and the time difference. For the
 //! matched pairs with the largest time differences, an arrow connects the two calls. Other arrows connect launches to
-//! their GPU events. The steps of each side are on a separate track. Annotations are on the tracks of their threads.
+//! their GPU events. The steps of each side are on a separate track. Annotations are on the tracks of their threads. A
+//! counter above both traces shows how far the candidate is behind.
 
 mod arrows;
+mod behind;
 mod clock;
 mod launches;
 mod lines;
@@ -60,6 +62,7 @@ fn write_json(analysis: &Analysis, most: usize, out: &mut dyn Write) -> io::Resu
     let mut lines = Lines { out, first: true };
     tracks.write(analysis, &mut lines)?;
     let (clock, mut launches) = (slices.clock, 0);
+    behind::write(analysis, clock, &mut lines)?;
     for side in Side::BOTH {
         for mark in marks::steps(analysis, clock, &tracks, side) {
             lines.push(&mark)?;

@@ -85,16 +85,21 @@ pub struct PortItem {
 }
 
 impl Port {
-    /// The description; `None` unless the devices differ and both sides have GPU events.
+    /// The description; `None` unless both sides have GPU events, and either the devices differ or other versions run
+    /// other kernels.
     pub(super) fn of(analysis: &Analysis) -> Option<Port> {
-        // The comparison is not computed if the devices are the same.
-        if Differs::of(analysis.comparability()) != Some(Differs::Devices) {
-            return None;
-        }
+        // The comparison is not computed if devices and versions are the same.
+        let differs = Differs::of(analysis.comparability())?;
         let porting = analysis.porting();
         let has_both = porting.time.baseline > Nanos::ZERO && porting.time.candidate > Nanos::ZERO;
-        let is_port = analysis.ledger().measure() == Measure::GpuTime && has_both;
-        is_port.then(|| Writer::new(analysis, porting).port())
+        if analysis.ledger().measure() != Measure::GpuTime || !has_both {
+            return None;
+        }
+        let writer = Writer::new(analysis, porting);
+        match differs {
+            Differs::Devices => Some(writer.port()),
+            Differs::Versions => writer.upgrade(),
+        }
     }
 }
 
@@ -105,7 +110,8 @@ impl Port {
         let mut items: Vec<&PortItem> = items.collect();
         items.sort_by_key(|item| Reverse(item.size));
         let items = items.into_iter().map(|item| format!("{} {}", item.cost, item.sentence));
-        [self.split.clone(), self.limit.clone()].into_iter().chain(items.take(3)).collect()
+        let said = [&self.split, &self.limit].into_iter().filter(|text| !text.is_empty()).cloned();
+        said.chain(items.take(3)).collect()
     }
 
     /// The titles of the columns of `classes`.
@@ -167,6 +173,36 @@ impl<'a> Writer<'a> {
             both: self.both(),
             lowering: self.lowering(),
         }
+    }
+
+    /// The ops for which other versions on one device run other kernels; `None` if none of them matters. The hardware is
+    /// the same, so it explains nothing.
+    fn upgrade(&self) -> Option<Port> {
+        let rows = PerSide::from_fn(|side| -> Vec<&PortingRow> {
+            let rows = self.porting.slower_on(side);
+            rows.filter(|row| row.kernel.baseline != row.kernel.candidate).collect()
+        });
+        let all = || rows.baseline.iter().chain(&rows.candidate);
+        let difference: Nanos = all().map(|row| row.difference).sum();
+        let ops = all().count();
+        let ops = if ops == 1 { "1 op".to_owned() } else { format!("{ops} ops") };
+        let items = |rows: &Vec<&PortingRow>| {
+            rows.iter().take(ITEMS).map(|row| self.item(row)).collect::<Vec<PortItem>>()
+        };
+        all().next().is_some().then(|| Port {
+            limit: String::new(),
+            split: format!(
+                "Other versions run other kernels for {ops}: GPU time {} {}",
+                self.signed(difference),
+                self.unit
+            ),
+            peaks: String::new(),
+            unit: self.unit,
+            classes: Vec::new(),
+            slower_on: rows.as_ref().map(items),
+            both: Vec::new(),
+            lowering: Vec::new(),
+        })
     }
 
     fn per_step(&self, side: Side, time: Nanos) -> f64 {
@@ -359,10 +395,14 @@ impl<'a> Writer<'a> {
             module => format!(", {module}"),
         };
         let hardware = match row.rho {
+            _ if self.porting.differs == Some(Differs::Versions) => String::new(),
             Some((low, high)) if row.is_near_peak => format!(" (hardware {})", range(low, high)),
             _ => " (neither is near its peak)".to_owned(),
         };
         let [one, two] = Side::BOTH.map(|side| row.implementation(side, self.devices[side]));
+        // The same library may choose another kernel.
+        let [one, two] =
+            if one == two { Side::BOTH.map(|side| row.kernel[side].clone()) } else { [one, two] };
         let hints = row.hints.iter().map(|hint| hint.words(|side| self.names[side].clone()));
         let why: Vec<String> = std::iter::once(format!("{one} → {two}")).chain(hints).collect();
         PortItem {

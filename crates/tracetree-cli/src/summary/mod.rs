@@ -19,7 +19,7 @@ use tracetree::program::Measure;
 use tracetree::report::Width;
 use tracetree::report::{
     CauseLine, LargeDifference, Part, Report, SideNote, SideSummary, Summary, Unit, cause_lines,
-    evidence, one_line, verdict,
+    evidence, lag_text, one_line, verdict,
 };
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
@@ -34,6 +34,11 @@ const PARTS: usize = 2;
 /// On terminals with at least this many columns, the evidence for a cause takes one line, which is aligned with the
 /// call site above it.
 const WIDE: usize = 100;
+
+/// Maximum width of the curve that shows where the step falls behind.
+const CURVE: usize = 80;
+/// Maximum number of parts listed below this curve.
+const LOST: usize = 5;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -93,6 +98,7 @@ impl Screen<'_> {
         }
         writeln!(self.out)?;
         screen::write(self.report.narrative(), screen::Extent::Whole, self.width, self.out)?;
+        self.falls_behind()?;
         self.causes()?;
         let points = match self.summary.points_of_difference {
             1 => "1 point of difference".to_owned(),
@@ -137,6 +143,21 @@ impl Screen<'_> {
         for (at, line) in self.width.lines(text, indent + 2, usize::MAX).iter().enumerate() {
             let indent = if at == 0 { indent } else { indent + 2 };
             writeln!(self.out, "{:indent$}{style}{line}{style:#}", "")?;
+        }
+        Ok(())
+    }
+
+    /// Writes where the candidate's step falls behind: the curve, and the parts of the program with the largest figures.
+    fn falls_behind(&mut self) -> io::Result<()> {
+        let columns = self.width.columns().clamp(20, CURVE) - 2;
+        let Some(lag) = lag_text(self.analysis, columns) else { return Ok(()) };
+        writeln!(self.out, "\n{BOLD}Where the step falls behind{BOLD:#}")?;
+        writeln!(self.out, "  {DIM}{}{DIM:#}\n  {}", lag.title, lag.blocks)?;
+        let widest = lag.parts.iter().map(|(lost, _)| lost.chars().count()).max().unwrap_or(0);
+        for (lost, title) in lag.parts.iter().take(LOST) {
+            let room = self.width.columns().saturating_sub(widest + 4);
+            let title = if self.width.is_whole() { title.clone() } else { fit(title, room) };
+            writeln!(self.out, "  {lost:>widest$}  {title}")?;
         }
         Ok(())
     }

@@ -188,7 +188,9 @@ impl Page {
             self.text("dim", &port.peaks, 0);
         }
         let classes = port.cells();
-        self.columns(&port.titles(names), &classes[..classes.len().min(rows)]);
+        if !classes.is_empty() {
+            self.columns(&port.titles(names), &classes[..classes.len().min(rows)]);
+        }
         for side in Side::BOTH {
             for item in port.slower_on[side].iter().take(items) {
                 let name = &names[side];

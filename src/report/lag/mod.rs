@@ -1,0 +1,89 @@
+//! Shows where the candidate's step falls behind: as a curve, as a line of block characters, and as a list of the parts
+//! of the program in which most time is lost or won back.
+
+mod curve;
+mod svg;
+
+use super::text::{Unit, one_line};
+use crate::analysis::Analysis;
+use crate::analysis::lag::{Lag, LagPart};
+use crate::side::Side;
+use crate::trace::Nanos;
+
+pub(super) use svg::{drawing, write_svg};
+
+/// Maximum number of parts that are listed.
+const LISTED: usize = 10;
+/// Below this number of anchors, there is nothing to draw.
+const FEWEST: usize = 3;
+/// The levels of a line of block characters, lowest first.
+const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Where the candidate's step falls behind, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
+pub struct LagText {
+    /// The steps and how far the candidate is behind at their end.
+    pub title: String,
+    /// The curve from the start to the end of the baseline's step, as block characters.
+    pub blocks: String,
+    /// The parts in which most is lost or won back: a time with its sign and unit, and what runs.
+    pub parts: Vec<(String, String)>,
+}
+
+/// Describes where the candidate's step falls behind, with a line of `width` block characters; `None` if too few calls
+/// are matched to tell.
+pub fn lag_text(analysis: &Analysis, width: usize) -> Option<LagText> {
+    let lag = shown(analysis)?;
+    let unit = Unit::fitting(lag.length);
+    let signed = |time: Nanos| format!("{} {}", unit.show_signed(time), unit.label());
+    let parts = listed(lag).into_iter().map(|part| {
+        let title = one_line(&part.title).into_owned();
+        (signed(part.lost), title)
+    });
+    Some(LagText {
+        title: format!("{}: {} at the end", title(analysis, lag), signed(lag.total())),
+        blocks: blocks(lag, width),
+        parts: parts.collect(),
+    })
+}
+
+/// The lag, if there are enough anchors and any time differs.
+pub(super) fn shown(analysis: &Analysis) -> Option<&Lag> {
+    let lag = analysis.lag();
+    let differs = lag.parts.iter().any(|part| part.lost != Nanos::ZERO);
+    (lag.points.len() >= FEWEST && differs).then_some(lag)
+}
+
+/// The parts in which most time is lost or won back.
+pub(super) fn listed(lag: &Lag) -> Vec<&LagPart> {
+    let parts = lag.largest().into_iter().filter(|part| part.lost != Nanos::ZERO);
+    parts.take(LISTED).collect()
+}
+
+/// The compared steps, such as `ProfilerStep#2`; both names if they differ.
+pub(super) fn title(analysis: &Analysis, lag: &Lag) -> String {
+    let Some(steps) = lag.steps else { return "the whole recordings".to_owned() };
+    let name = |side: Side| analysis.diff().steps(side).name(analysis.tree(side), steps[side]);
+    let names = Side::BOTH.map(name);
+    let [one, two] = names.each_ref().map(|name| one_line(name));
+    if one == two { one.into_owned() } else { format!("{one} → {two}") }
+}
+
+/// The lag at equal distances in the baseline's step: the height of the curve above its lowest point.
+fn blocks(lag: &Lag, width: usize) -> String {
+    let points = curve::points(lag);
+    let heights = |(_, behind): &(Nanos, Nanos)| behind.0;
+    let least = points.iter().map(heights).min().unwrap_or_default();
+    let range = (points.iter().map(heights).max().unwrap_or_default() - least).max(1);
+    let at = |column: usize| {
+        let time =
+            i128::from(lag.length.baseline.0) * (2 * column as i128 + 1) / (2 * width as i128);
+        let behind = points.partition_point(|(at, _)| i128::from(at.0) <= time);
+        let (_, behind) = points[behind.saturating_sub(1)];
+        let level =
+            i128::from(behind.0 - least) * (BLOCKS.len() as i128 - 1) * 2 / i128::from(range);
+        BLOCKS[(level as usize).div_ceil(2)]
+    };
+    (0..width).map(at).collect()
+}
