@@ -133,7 +133,7 @@ stages! {
     comparability: Comparability =
         Comparability::of[diff, ledger, compared, names, layer_pairs];
 
-    /// Where a step of the candidate falls behind the baseline.
+    /// Where a step of the candidate loses time against the baseline.
     #[doc(hidden)]
     lag: Lag = lag[diff, ledger, step_rows, layer_pairs, wall];
 

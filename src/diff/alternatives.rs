@@ -8,7 +8,7 @@
 //! trace2   f(2) g  f(3) g       f(3): moving them by one repetition matches more, the calls g as well
 //! ```
 //! An alternative moves a stretch of adjacent matches by the same number of siblings. It is found from what is free
-//! beside the stretch, or from a call whose identical counterpart is free or matched with something else.
+//! next to the stretch, or from a call whose identical counterpart is free or matched with something else.
 
 use super::outline::Outline;
 use super::renamed_frames::RenamedFrames;
@@ -107,7 +107,7 @@ impl<'a> Search<'a> {
         moves
     }
 
-    /// Moves of matches into the free siblings beside them.
+    /// Moves of matches into the free siblings next to them.
     fn into_gaps(&self) -> Vec<Move> {
         let others = self.row.lists[self.still.other()].len();
         let mut moves = Vec::new();
@@ -228,7 +228,7 @@ impl<'a> Search<'a> {
         furthest
     }
 
-    /// Whether the matches beside `at` lose nothing by the same move. Otherwise, a call is identical to some other call
+    /// Whether the matches next to `at` lose nothing by the same move. Otherwise, a call is identical to some other call
     /// only by chance.
     fn suits_its_neighbors(&self, at: usize, shift: isize) -> bool {
         let around = at.saturating_sub(NEIGHBORS)..(at + NEIGHBORS + 1).min(self.row.pairs.len());

@@ -1,4 +1,4 @@
-//! Tests that repeated calls are matched with their identical partners, and that a match is firm only if nothing
+//! Tests that repeated calls are matched with identical calls, and that a match is firm only if nothing
 //! contradicts it. The pairs come with the true counterparts.
 
 use crate::support::compared::compare_files;

@@ -1,4 +1,4 @@
-//! Finds where a step of the candidate falls behind the baseline.
+//! Finds where a step of the candidate loses time against the baseline.
 //!
 //! ```text
 //! baseline    a   b   c              a, b and c are matched calls: the anchors.
@@ -20,7 +20,7 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 use in_order::in_order;
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
 
 /// Where one step of the candidate falls behind its counterpart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -210,13 +210,13 @@ fn divided(
         lost: anchors.first().map_or(length, |anchor| anchor.at).difference(),
         worst: None,
     }];
-    let mut titles: BTreeMap<String, usize> = BTreeMap::new();
+    let mut known: FxHashMap<(Phase, &str), usize> = FxHashMap::default();
     let mut worst: Vec<Nanos> = vec![Nanos::ZERO];
     let mut points = Vec::with_capacity(anchors.len());
     for (at, anchor) in anchors.iter().enumerate() {
-        let title = title(diff, layers, anchor.call);
-        let part = *titles.entry(title).or_insert_with_key(|title| {
-            parts.push(LagPart { title: title.clone(), lost: Nanos::ZERO, worst: None });
+        let what = what_runs(diff, layers, anchor.call);
+        let part = *known.entry(what).or_insert_with(|| {
+            parts.push(LagPart { title: title(what), lost: Nanos::ZERO, worst: None });
             worst.push(Nanos::ZERO);
             parts.len() - 1
         });
@@ -233,7 +233,11 @@ fn divided(
 }
 
 /// What runs at an anchor: the phase, and the layer or, outside of layers, the op.
-fn title(diff: &TraceDiff, layers: &LayerPairs, (side, call): (Side, CallId)) -> String {
+fn what_runs<'a>(
+    diff: &'a TraceDiff,
+    layers: &'a LayerPairs,
+    (side, call): (Side, CallId),
+) -> (Phase, &'a str) {
     let place = layers.places()[layers.place_of(side, call)];
     let layer = layers.instance(place, side);
     let what = if layer.is_empty() {
@@ -242,11 +246,13 @@ fn title(diff: &TraceDiff, layers: &LayerPairs, (side, call): (Side, CallId)) ->
     } else {
         layer
     };
-    match diff.phases(side).phase(call) {
-        Phase::Unknown => what.to_owned(),
-        phase => {
-            let label = phase.label();
-            format!("{} · {what}", label.strip_prefix("train.").unwrap_or(label))
-        }
+    (diff.phases(side).phase(call), what)
+}
+
+fn title((phase, what): (Phase, &str)) -> String {
+    if phase == Phase::Unknown {
+        return what.to_owned();
     }
+    let label = phase.label();
+    format!("{} · {what}", label.strip_prefix("train.").unwrap_or(label))
 }

@@ -184,7 +184,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
     }
 
     /// In a row of repeated calls of one frame, the positions of the calls that have an identical call on the opposite
-    /// side. These calls are no layers: they are matched with the identical calls, or not at all.
+    /// side. These calls are not layers: they are matched with the identical calls, or not at all.
     fn repetitions_with_twin(&self, row: &Row) -> PerSide<FxHashSet<usize>> {
         let elements = |side: Side| row[side].iter().map(move |&at| &self.known[side][at]);
         let mut names = Side::BOTH.into_iter().flat_map(elements).map(|element| element.name);

@@ -5,7 +5,7 @@ use super::page_tree::PageTree;
 use crate::analysis::Analysis;
 use crate::report::lag;
 use crate::report::lists::change;
-use crate::report::text::Unit;
+use crate::report::text::{Unit, one_line};
 
 /// The curve of one step, and its largest parts.
 pub(super) struct FallsBehind {
@@ -36,7 +36,7 @@ impl FallsBehind {
         let parts = lag::listed(lag).into_iter().map(|part| PartLine {
             lost: unit.show_signed(part.lost),
             style: change(part.lost),
-            title: part.title.clone(),
+            title: one_line(&part.title).into_owned(),
             node: tree.target(part.worst),
         });
         Some(FallsBehind {

@@ -45,7 +45,7 @@ pub(super) struct First {
     pub(super) same_program: Vec<PartRow>,
     /// The step-time difference, which is the sum of the costs.
     pub(super) difference: PartRow,
-    /// Where the candidate falls behind; `None` if too few calls are matched to tell, or if no time differs.
+    /// Where the candidate falls behind; `None` if too few calls are matched, or if no time differs.
     pub(super) falls_behind: Option<FallsBehind>,
     pub(super) actions: Vec<Action>,
 }

@@ -32,7 +32,7 @@ pub struct LagText {
 }
 
 /// Describes where the candidate's step falls behind, with a line of `width` block characters; `None` if too few calls
-/// are matched to tell.
+/// are matched.
 pub fn lag_text(analysis: &Analysis, width: usize) -> Option<LagText> {
     let lag = shown(analysis)?;
     let unit = Unit::fitting(lag.length);

@@ -4,7 +4,7 @@ use super::curve::{drawn, points};
 use super::{listed, shown, title};
 use crate::analysis::Analysis;
 use crate::analysis::lag::Lag;
-use crate::report::text::Unit;
+use crate::report::text::{Unit, one_line};
 use crate::trace::Nanos;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -190,7 +190,7 @@ impl Plot {
     }
 
     fn x(&self, time: f64) -> f64 {
-        MARGINS.0 + (SIZE.0 - MARGINS.0 - MARGINS.1) * (time / self.end).min(1.0)
+        MARGINS.0 + (SIZE.0 - MARGINS.0 - MARGINS.1) * (time / self.end).clamp(0.0, 1.0)
     }
 
     fn y(&self, behind: f64) -> f64 {
@@ -222,7 +222,11 @@ fn plain(unit: Unit, time: f64) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    one_line(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Draws how far the candidate is behind the baseline as a counter above both traces.
+//! Draws the lag of the candidate as a counter above both traces.
 
 use super::clock::Clock;
 use super::lines::Lines;
@@ -14,7 +14,7 @@ const PROCESS: usize = 20_000;
 /// Writes a value of the counter at each matched call of one step, at the time of the baseline's call.
 pub(super) fn write(analysis: &Analysis, clock: Clock, lines: &mut Lines<'_>) -> io::Result<()> {
     let Some(lag) = shown(analysis) else { return Ok(()) };
-    let name = "candidate behind baseline";
+    let name = "trace2 behind trace1";
     lines.push(
         &json!({"ph": "M", "name": "process_name", "pid": PROCESS, "args": {"name": name}}),
     )?;
