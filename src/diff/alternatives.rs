@@ -102,13 +102,13 @@ impl<'a> Search<'a> {
     }
 
     fn moves(&self) -> Vec<Move> {
-        let mut moves = self.into_gaps();
-        moves.extend(self.to_twins());
+        let mut moves = self.moves_to_gaps();
+        moves.extend(self.moves_to_twins());
         moves
     }
 
     /// Moves of matches into the free siblings next to them.
-    fn into_gaps(&self) -> Vec<Move> {
+    fn moves_to_gaps(&self) -> Vec<Move> {
         let others = self.row.lists[self.still.other()].len();
         let mut moves = Vec::new();
         let ends = (0..=self.row.pairs.len()).map(|at| {
@@ -119,11 +119,11 @@ impl<'a> Search<'a> {
         for (at, gap) in ends.filter(|(_, gap)| !gap.is_empty()) {
             if let Some(edge) = at.checked_sub(1) {
                 let stretch = at.saturating_sub(NEIGHBORS)..at;
-                moves.extend(self.into(edge, stretch, || gap.clone()));
+                moves.extend(self.moves_into(edge, stretch, || gap.clone()));
             }
             if at < self.row.pairs.len() {
                 let stretch = at..(at + NEIGHBORS).min(self.row.pairs.len());
-                moves.extend(self.into(at, stretch, || gap.clone().rev()));
+                moves.extend(self.moves_into(at, stretch, || gap.clone().rev()));
             }
         }
         moves
@@ -131,7 +131,7 @@ impl<'a> Search<'a> {
 
     /// The moves of the matches next to a gap that give most of them a counterpart in the gap that is as good as the
     /// present one. The match at the edge may be one by chance, so the next ones are asked, too.
-    fn into<G: Iterator<Item = usize>>(
+    fn moves_into<G: Iterator<Item = usize>>(
         &self,
         edge: usize,
         stretch: Range<usize>,
@@ -157,7 +157,7 @@ impl<'a> Search<'a> {
 
     /// Moves of matches between calls that differ, to an identical call whose own match differs as well, or that is
     /// free.
-    fn to_twins(&self) -> Vec<Move> {
+    fn moves_to_twins(&self) -> Vec<Move> {
         let (still, other) = (self.still, self.still.other());
         let differ = |at: &usize| {
             let (i, j) = self.pair(*at);

@@ -152,6 +152,9 @@ fn contains_match(outline: &Outline<'_>, pairing: &Pairing, side: Side) -> Vec<b
     contains
 }
 
+/// Positions of matched calls in two lists.
+type Pairs<'a> = &'a [(usize, usize)];
+
 struct Weighing<'a> {
     outlines: PerSide<&'a Outline<'a>>,
     pairing: &'a Pairing,
@@ -284,7 +287,7 @@ impl Weighing<'_> {
         &mut self,
         lists: PerSide<&[u32]>,
         stretch: &PerSide<Range<usize>>,
-        (pairs, certain): (&[(usize, usize)], &[(usize, usize)]),
+        (pairs, certain): (Pairs<'_>, Pairs<'_>),
         around: Confidence,
     ) {
         if pairs.is_empty() {

@@ -7,6 +7,7 @@ use super::relation::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// Frames that were renamed everywhere in the same way: all matched calls with one name are matched with calls with the
 /// other name, and most calls are matched. Such a name is the same name for the evidence.
@@ -17,7 +18,7 @@ pub(super) struct RenamedFrames {
 
 impl RenamedFrames {
     pub(super) fn of(outlines: PerSide<&Outline<'_>>, pairing: &Pairing) -> RenamedFrames {
-        let mut matched: FxHashMap<(Key, Key), usize> = FxHashMap::default();
+        let mut matched: BTreeMap<(Key, Key), usize> = BTreeMap::new();
         for (a, &b) in (0..).zip(&pairing.partners.baseline) {
             let is_renamed = b != NONE
                 && pairing.relations.baseline[a as usize] == Relation::Renamed
