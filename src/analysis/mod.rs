@@ -15,12 +15,14 @@ pub mod efficiency;
 #[doc(hidden)]
 pub mod fusion;
 mod grouped;
+mod in_order;
 #[doc(hidden)]
 pub mod kernel_facts;
 #[doc(hidden)]
 pub mod kernels;
 #[doc(hidden)]
 pub mod lag;
+#[doc(hidden)]
 pub mod layers;
 pub mod memory;
 mod modules;

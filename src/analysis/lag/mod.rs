@@ -8,9 +8,8 @@
 //! time of the baseline. What the lag grows by until the next anchor is lost in the part of the program that the anchor
 //! belongs to, so the times of all parts add up to the difference between the two steps.
 
-mod in_order;
-
 use super::account::Ledger;
+use super::in_order::longest_in_order;
 use super::layers::LayerPairs;
 use super::steps::StepRow;
 use super::wall::Wall;
@@ -19,7 +18,6 @@ use crate::program::{Measure, Phase, StepId};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
-use in_order::in_order;
 use rustc_hash::FxHashMap;
 
 /// Where one step of the candidate falls behind its counterpart.
@@ -105,7 +103,11 @@ pub(in crate::analysis) fn lag(
         Measure::HostSelfTime => step.outermost_ops(),
     };
     anchors.extend(step.regions());
-    let anchors = in_order(anchors, |anchor| anchor.at);
+    anchors.sort_by_key(|anchor| (anchor.at.baseline, anchor.at.candidate));
+    // Calls on different streams may start in another order on the other side; such calls show nothing about the step.
+    let anchors: Vec<(usize, Anchor)> = anchors.into_iter().enumerate().collect();
+    let anchors = longest_in_order(&anchors, |&(at, anchor)| (anchor.at.candidate, at));
+    let anchors: Vec<Anchor> = anchors.into_iter().map(|(_, anchor)| anchor).collect();
     divided(diff, layers, steps, spans, &anchors)
 }
 

@@ -15,6 +15,7 @@
 use super::parts::{Action, Item, Point, Work};
 use super::play::{AsRecorded, Do, PlayWork, Program, Speed};
 use super::recorded::Recorded;
+use crate::analysis::in_order::longest_in_order;
 use crate::diff::TraceDiff;
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
@@ -427,7 +428,7 @@ fn segments(sides: PerSide<&Recorded>, diff: &TraceDiff) -> Vec<Segment> {
         .collect();
     let mut segments = Vec::new();
     let mut reached = PerSide::new(0, 0);
-    for (a, b) in longest_in_order(&pairs) {
+    for (a, b) in longest_in_order(&pairs, |pair| pair.1) {
         let ends = PerSide::new(a as usize + 1, b as usize + 1);
         segments.push(Segment {
             items: PerSide::from_fn(|side| reached[side]..ends[side]),
@@ -438,42 +439,4 @@ fn segments(sides: PerSide<&Recorded>, diff: &TraceDiff) -> Vec<Segment> {
     let rest = PerSide::from_fn(|side| reached[side]..sides[side].items.len());
     segments.push(Segment { items: rest, is_anchored: false });
     segments
-}
-
-/// The longest subsequence of `pairs` in which the second positions ascend. The pairs must be sorted by first
-/// position.
-fn longest_in_order(pairs: &[(u32, u32)]) -> Vec<(u32, u32)> {
-    // For each length, the index of the last pair of an ascending subsequence of this length. If there are
-    // several such subsequences, the one whose last pair has the smallest second position is used.
-    let mut ends: Vec<usize> = Vec::new();
-    let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
-    for (at, &(_, other)) in pairs.iter().enumerate() {
-        let length = ends.partition_point(|&end| pairs[end].1 < other);
-        before.push(length.checked_sub(1).map(|shorter| ends[shorter]));
-        if length == ends.len() {
-            ends.push(at);
-        } else {
-            ends[length] = at;
-        }
-    }
-    let mut list = Vec::with_capacity(ends.len());
-    let mut next = ends.last().copied();
-    while let Some(at) = next {
-        list.push(pairs[at]);
-        next = before[at];
-    }
-    list.reverse();
-    list
-}
-
-#[cfg(test)]
-mod tests {
-    use super::longest_in_order;
-
-    #[test]
-    fn crossing_pairs_are_omitted() {
-        let pairs = [(0, 1), (1, 5), (2, 2), (3, 3), (4, 0), (5, 9)];
-        assert_eq!(longest_in_order(&pairs), [(0, 1), (2, 2), (3, 3), (5, 9)]);
-        assert_eq!(longest_in_order(&[]), []);
-    }
 }

@@ -155,7 +155,7 @@ impl<'a, 'b> Gap<'a, 'b> {
                 continue;
             }
             if !self.is_module(side.other(), other) {
-                let inside = self.modules_inside(side.other(), other).into_iter().next();
+                let inside = self.modules_inside(side.other(), other).next();
                 if inside.is_some_and(|inner| self.hold_half(side, module, inner)) {
                     return Some(ModulePlace::Beside);
                 }
@@ -170,20 +170,19 @@ impl<'a, 'b> Gap<'a, 'b> {
     /// Whether a module only wraps a module that holds as much of the contents of `other`. Both have the same depth
     /// then: without the wrapper, the module has one module less inside it.
     fn is_wrapper_of_module(&mut self, side: Side, module: u32, other: u32) -> bool {
-        let mine = self.modules_inside(side, module);
-        let theirs = self.modules_inside(side.other(), other);
-        let Some(&inner) = mine.first().filter(|_| mine.len() == theirs.len() + 1) else {
-            return false;
-        };
+        let mine = self.modules_inside(side, module).count();
+        let theirs = self.modules_inside(side.other(), other).count();
+        let inner = self.modules_inside(side, module).next().filter(|_| mine == theirs + 1);
+        let Some(inner) = inner else { return false };
         let whole = self.common_of(side, module, other);
         self.hold_half(side, inner, other)
             && self.common_of(side, inner, other) + WRAPPED_MODULE >= whole
     }
 
     /// The modules below a call, in preorder.
-    fn modules_inside(&self, side: Side, call: u32) -> Vec<u32> {
+    fn modules_inside(&self, side: Side, call: u32) -> impl Iterator<Item = u32> {
         let below = self.outlines[side].subtree(call).skip(1);
-        below.filter(|&call| self.is_module(side, call)).collect()
+        below.filter(move |&call| self.is_module(side, call))
     }
 
     fn is_module(&self, side: Side, call: u32) -> bool {
@@ -409,7 +408,7 @@ impl<'a, 'b> Gap<'a, 'b> {
             (false, true) => Some((side, call)),
             (true, true) | (false, false) => None,
         };
-        if frame.is_some_and(|(side, frame)| !self.modules_inside(side, frame).is_empty()) {
+        if frame.is_some_and(|(side, frame)| self.modules_inside(side, frame).next().is_some()) {
             return 0;
         }
         let bonus = match (mine.arguments[call as usize], theirs.arguments[other as usize]) {

@@ -103,21 +103,15 @@ pub(in crate::report) fn drawing(lag: &Lag) -> String {
         (plot.x(time.0 as f64), plot.y(behind.0 as f64))
     };
     let kept = drawn(&points);
-    let path = kept.iter().map(|&at| of_point(at)).map(|(x, y)| format!("{x:.1} {y:.1}"));
-    _ = write!(
-        out,
-        "<path class=\"lag-line\" d=\"M{}\"></path>",
-        path.collect::<Vec<_>>().join("L")
-    );
+    let path = |points: &[usize]| {
+        let points = points.iter().map(|&at| of_point(at)).map(|(x, y)| format!("{x:.1} {y:.1}"));
+        format!("M{}", points.collect::<Vec<_>>().join("L"))
+    };
+    _ = write!(out, "<path class=\"lag-line\" d=\"{}\"></path>", path(&kept));
     for (number, largest) in listed(lag).into_iter().take(COLORED).enumerate() {
         let part = lag.parts.iter().position(|part| part == largest);
         let sections = sections(lag, &kept, part.unwrap_or_default());
-        let paths = sections.iter().map(|section| {
-            let path =
-                section.iter().map(|&at| of_point(at)).map(|(x, y)| format!("{x:.1} {y:.1}"));
-            format!("M{}", path.collect::<Vec<_>>().join("L"))
-        });
-        let paths: String = paths.collect();
+        let paths: String = sections.iter().map(|section| path(section)).collect();
         _ = write!(out, "<path class=\"lag-part lag-{number}\" d=\"{paths}\"></path>");
         let widest = sections.iter().max_by(|a, b| {
             let width =

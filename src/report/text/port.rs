@@ -7,7 +7,7 @@ use crate::analysis::porting::{Differs, Explained, Porting, PortingRow, PortingS
 use crate::analysis::wall::{IdleKind, idle_owner_name};
 use crate::escape::one_line;
 use crate::order::Order as _;
-use crate::program::Measure;
+use crate::program::{Measure, counted};
 use crate::side::{PerSide, Side};
 use crate::signed::signed;
 use crate::trace::Nanos;
@@ -184,8 +184,7 @@ impl<'a> Writer<'a> {
         });
         let all = || rows.baseline.iter().chain(&rows.candidate);
         let difference: Nanos = all().map(|row| row.difference).sum();
-        let ops = all().count();
-        let ops = if ops == 1 { "1 op".to_owned() } else { format!("{ops} ops") };
+        let ops = counted(all().count() as u64, "op");
         let items = |rows: &Vec<&PortingRow>| {
             rows.iter().take(ITEMS).map(|row| self.item(row)).collect::<Vec<PortItem>>()
         };
