@@ -10,7 +10,9 @@ use crate::analysis::lag::{Lag, LagPart};
 use crate::side::Side;
 use crate::trace::Nanos;
 
-pub(super) use svg::{drawing, write_svg};
+#[cfg(feature = "html")]
+pub(super) use svg::drawing;
+pub(super) use svg::write_svg;
 
 /// Maximum number of parts that are listed.
 const LISTED: usize = 10;
