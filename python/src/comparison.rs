@@ -259,6 +259,12 @@ impl Comparison {
         self.of_kind(TableKind::Verdicts)
     }
 
+    /// One account of the step-time difference: lines whose prices add up to it (`bill.csv`).
+    #[getter]
+    fn bill(&self) -> Table {
+        self.of_kind(TableKind::Bill)
+    }
+
     /// The changes and their costs, most expensive first (`changes.csv`).
     #[getter]
     fn changes(&self) -> Table {
@@ -626,9 +632,8 @@ impl Comparison {
         card.set_item("remarks", remarks)?;
         card.set_item("measure_of_changes", narrative.measure())?;
         let line = |line: &Line| {
-            let attributed = line.attributed.clone().unwrap_or_default();
             let is_worse = line.cost > Nanos::ZERO;
-            (line.shown.clone(), attributed, line.sentence.clone(), line.detail(), is_worse)
+            (line.shown.clone(), line.sentence.clone(), line.detail(), is_worse)
         };
         let layer = |layer: &Layer| {
             let lines: Vec<_> = layer.lines.iter().take(CARD_LINES).map(line).collect();

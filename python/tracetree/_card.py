@@ -60,18 +60,16 @@ def layers(card: _Card) -> str:
         parts.append(f'<b>{escape(title)}</b><span style="{DIM}">{escape(measure)}</span>')
         rows = [layer_line(*line) for line in shown]
         if rest:
-            rows.append(f'<tr><td colspan="3" style="{LEFT};{DIM}">{escape(rest)}</td></tr>')
+            rows.append(f'<tr><td colspan="2" style="{LEFT};{DIM}">{escape(rest)}</td></tr>')
         parts.append(f'<table style="{PLAIN}">{"".join(rows)}</table>')
     return "".join(parts)
 
 
-def layer_line(cost: str, attributed: str, sentence: str, detail: str, worse: bool) -> str:
+def layer_line(cost: str, sentence: str, detail: str, worse: bool) -> str:
     colour = WORSE if worse else BETTER
     title = f' title="{escape(detail)}"' if detail else ""
-    beside = f"({escape(attributed)})" if attributed else ""
     cells = [
         f'<td style="{NUMBER};color:{colour}">{escape(cost)}</td>',
-        f'<td style="{NUMBER};{DIM}">{beside}</td>',
         f'<td style="{LEFT}"{title}>{escape(sentence)}</td>',
     ]
     return f"<tr>{''.join(cells)}</tr>"

@@ -127,7 +127,7 @@ class _Card(TypedDict):
     leading: str
     remarks: list[str]
     measure_of_changes: str
-    layers: list[tuple[str, list[tuple[str, str, str, str, bool]], str | None]]
+    layers: list[tuple[str, list[tuple[str, str, str, bool]], str | None]]
     next: list[tuple[str, str | None]]
     lag: tuple[str, str, list[tuple[str, str]]] | None
     evidence: str
@@ -363,6 +363,8 @@ class Comparison:
     def layer_ops(self) -> Table: ...
     @property
     def verdicts(self) -> Table: ...
+    @property
+    def bill(self) -> Table: ...
     @property
     def changes(self) -> Table: ...
     @property

@@ -6,12 +6,14 @@
 pub mod account;
 #[doc(hidden)]
 pub mod annotated;
+pub mod bill;
 pub mod categories;
 pub mod causes;
 pub mod changes;
 pub mod comparability;
 mod conditions;
 pub mod efficiency;
+mod figures;
 #[doc(hidden)]
 pub mod fusion;
 mod grouped;
@@ -47,6 +49,7 @@ pub mod steps;
 pub mod verdict;
 pub mod wall;
 
+pub(crate) use figures::Figures;
 pub use options::AnalysisOptions;
 pub use stages::Analysis;
 pub(crate) use stages::prepare;

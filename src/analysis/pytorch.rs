@@ -19,6 +19,9 @@ pub(super) struct Wait {
     /// What the host waits for.
     pub(super) what: String,
     starts: Vec<String>,
+    /// Functions of Python, as `file: name`, or the names of built-in functions.
+    #[serde(default)]
+    functions: Vec<String>,
     /// What to try.
     pub(super) advice: String,
 }
@@ -29,6 +32,22 @@ impl Pytorch {
         let is_of =
             |wait: &&Wait| wait.starts.iter().any(|start| range.starts_with(start.as_str()));
         self.wait.iter().find(is_of)
+    }
+
+    /// The wait for something, such as `the data loader`; `None` if no known range waits for it.
+    pub(super) fn wait_for(&self, what: &str) -> Option<&Wait> {
+        self.wait.iter().find(|wait| wait.what == what)
+    }
+
+    /// The wait that a frame of a Python stack stands for, such as `torch/utils/data/dataloader.py(733): __next__`.
+    pub(super) fn wait_in(&self, frame: &str) -> Option<&Wait> {
+        let is_of = |function: &String| match (function.split_once(": "), frame.split_once('(')) {
+            (Some((file, name)), Some((path, rest))) => {
+                path.ends_with(file) && rest.ends_with(name) && rest.ends_with(&format!(": {name}"))
+            }
+            (_, _) => frame == function,
+        };
+        self.wait.iter().find(|wait| wait.functions.iter().any(is_of))
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::account::{Account, Ledger, Lowering, Row, RowGroup, by_name, ledger, lowerings};
 use super::annotated::{AnnotatedRow, annotated_rows};
+use super::bill::Bill;
 use super::categories::CategoryTable;
 use super::causes::Causes;
 use super::changes::Changes;
@@ -18,7 +19,7 @@ use super::layers::LayerPairs;
 use super::named_calls::{NamedCalls, ops_by_name};
 use super::options::AnalysisOptions;
 use super::porting::{Porting, porting};
-use super::replay::{Bounds, Effect, Effects, Reason, Replays};
+use super::replay::{Bounds, Effects, Prices, Reason, Replays};
 use super::runs::{Run, RunTimes, StepTimes, step_times_of_sides};
 use super::side_names;
 use super::steps::{StepPairs, StepRow, note_repeats, step_pairs, step_rows};
@@ -154,6 +155,15 @@ stages! {
     #[doc(hidden)]
     porting: Porting =
         porting[diff, ledger, compared, wall, categories, comparability, efficiency, changes];
+
+    /// The prices of everything that differs, by replay; or the reason if the traces cannot be replayed, and the side
+    /// that has the problem. The side is `None` if the problem concerns the comparison as a whole.
+    #[doc(hidden)]
+    priced: Result<Prices, (Option<Side>, Reason)> =
+        Prices::of[diff, ledger, wall, comparability, changes, porting];
+
+    /// The account of the step-time difference: lines whose prices add up to it.
+    bill: Bill = Bill::of[diff, wall, changes, porting, names, priced];
 
     /// The effect of each change on the step time, computed by replay; or the reason if the traces cannot be replayed,
     /// and the side that has the problem. The side is `None` if the problem concerns the comparison as a whole.
@@ -306,13 +316,6 @@ impl Analysis {
     pub fn replays(&self) -> crate::error::Result<Replays> {
         let (wall, changes) = (self.wall(), self.changes());
         Replays::required(&self.diff, self.ledger(), wall, self.comparability(), changes)
-    }
-
-    /// The effect on the step time of the change at a given position in [`Changes::list`]. Returns `None` if the traces
-    /// cannot be replayed, or if there are too many changes to replay this one.
-    #[doc(hidden)]
-    pub fn effect_of_change(&self, at: usize) -> Option<Effect> {
-        self.effects().ok().and_then(|effects| effects.of_changes[at])
     }
 
     /// The values from which the time per step of something in each run is computed.

@@ -7,6 +7,7 @@
 use super::Report;
 use super::text::{Layer, Line, Port, one_line, shorten};
 use crate::analysis::Analysis;
+use crate::analysis::bill::BillKind;
 use crate::analysis::verdict::Verdict;
 use crate::side::Side;
 use crate::trace::Nanos;
@@ -19,6 +20,8 @@ const VERSION: u32 = 1;
 /// Maximum length of a sentence or command in the brief, in characters.
 const SENTENCE: usize = 140;
 const COMMAND: usize = 200;
+/// Maximum number of lines about the same program at another speed.
+const SAME_PROGRAM: usize = 4;
 
 /// Writes the result of a comparison as `key: value` lines, at most [`LONGEST_BRIEF`] bytes. Changes that do not fit
 /// are omitted, but the number in `changes` includes them.
@@ -55,7 +58,7 @@ fn text(report: &Report, most: usize) -> String {
     brief.line("significant", significant(analysis));
     brief.line("noise", &short(&narrative.confidence, SENTENCE));
     brief.line("identical", yes(analysis.changes().is_identical()));
-    brief.line("cost_is", if narrative.has_effects { "effect_by_replay" } else { "attributed" });
+    brief.line("cost_is", if narrative.has_prices { "price_by_replay" } else { "attributed" });
     let changes = analysis.changes().list();
     brief.line("changes", &changes.len().to_string());
     for (line, at) in narrative.certain.lines.iter().take(most).zip(1..) {
@@ -75,8 +78,16 @@ fn text(report: &Report, most: usize) -> String {
     for (text, at) in narrative.port.iter().flat_map(Port::sentences).zip(1..) {
         brief.line(&format!("port_{at}"), &short(&text, SENTENCE));
     }
+    let same = narrative.other_speed.lines.iter().chain(&narrative.within_noise.lines);
+    for (line, at) in same.filter(|line| line.kind != BillKind::Rest).take(SAME_PROGRAM).zip(1..) {
+        let key = format!("same_program_{at}");
+        brief.line(&key, &short(&line.sentence, SENTENCE));
+        brief.line(&format!("{key}_kind"), line.kind.label());
+        brief.line(&format!("{key}_cost_ms"), &cost(line));
+    }
     brief.line("other_speed_ms", &sum(&narrative.other_speed));
     brief.line("noise_or_not_tested_ms", &sum(&narrative.within_noise));
+    brief.line("unexplained_ms", &millis(analysis.bill().rest().as_millis()));
     let codes: Vec<&str> = report.notes().iter().map(|note| note.note.code).collect();
     brief.line("warnings", &short(&codes.join(" "), SENTENCE));
     for (action, at) in narrative.next.iter().zip(1..) {

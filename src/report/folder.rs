@@ -64,7 +64,7 @@ fn write_all(
     // files are written first.
     let (telling, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.tells_causes());
     let find_and_write = || {
-        rayon::join(|| shared.analysis.causes(), || shared.analysis.effects().is_ok());
+        rayon::join(|| shared.analysis.causes(), || shared.analysis.bill());
         write(&telling)
     };
     let (telling, others) = rayon::join(find_and_write, || write(&others));

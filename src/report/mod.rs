@@ -62,9 +62,9 @@ pub use read_inputs::read_inputs;
 pub use read_row::read_row;
 pub use read_uid_map::read_uid_map;
 pub use summary::{
-    CauseSummary, Change, ChangeSummary, LargeDifference, NameDifference, Part, RunsSummary,
-    SCHEMA_VERSION, SameProgram, SideNote, SideSummary, StepVerdict, Summary, VerdictSummary,
-    WallSide, WallSummary, largest_differences, summarise, write_summary,
+    BillSummary, CauseSummary, Change, ChangeSummary, LargeDifference, NameDifference, Part,
+    RunsSummary, SCHEMA_VERSION, SameProgram, SideNote, SideSummary, StepVerdict, Summary,
+    VerdictSummary, WallSide, WallSummary, largest_differences, summarise, write_summary,
 };
 pub use text::{
     Action, CauseLine, Layer, Line, Narrative, Port, PortClass, PortItem, cause_lines, evidence,
@@ -109,6 +109,7 @@ impl ReportFile {
             ReportFile::Table(kind, _) => matches!(
                 kind,
                 TableKind::Causes
+                    | TableKind::Bill
                     | TableKind::Changes
                     | TableKind::ChangeSites
                     | TableKind::Fusion
@@ -162,12 +163,13 @@ const STACKS: ReportFile = ReportFile::Other("stacks.json", |shared, _, _, out| 
 });
 
 /// The tables of every report.
-const USUAL: [TableKind; 7] = [
+const USUAL: [TableKind; 8] = [
     TableKind::Rows,
     TableKind::UniqueArgs,
     TableKind::Names,
     TableKind::KernelEvents,
     TableKind::UidMap,
+    TableKind::Bill,
     TableKind::Changes,
     TableKind::ChangeSites,
 ];

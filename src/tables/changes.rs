@@ -4,7 +4,6 @@
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::Analysis;
 use crate::analysis::changes::{Change, WithoutChange};
-use crate::analysis::replay::Effect;
 use crate::diff::MergedId;
 use crate::side::Side;
 use crate::trace::Nanos;
@@ -21,7 +20,7 @@ struct Part {
     hint: &'static str,
     cost: Nanos,
     busy: Option<Nanos>,
-    effect: Option<Effect>,
+    price: Option<Nanos>,
     sites: usize,
     node: Option<MergedId>,
 }
@@ -52,15 +51,10 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             |_, r| r.busy.into(),
         )
         .micros_difference(
-            "effect_alone_us",
-            "effect on the step time if only this change is made to the baseline, computed by replay; empty if the \
-             traces cannot be replayed (see whatif.csv)",
-            |_, r| r.effect.map(|effect| effect.alone).into(),
-        )
-        .micros_difference(
-            "effect_last_us",
-            "effect on the step time if this change is made last, after all other changes, computed by replay",
-            |_, r| r.effect.map(|effect| effect.last).into(),
+            "price_us",
+            "price of the change in bill.csv: what it does to the step time, by replay; empty if the traces cannot be \
+             replayed",
+            |_, r| r.price.into(),
         )
         .text("sentence", "what changed", |_, r| r.sentence.as_str().into())
         .text("where", "where the change first occurs: module class and user frame", |_, r| {
@@ -95,7 +89,7 @@ fn parts(analysis: &Analysis) -> Vec<Part> {
         hint: change.usual(),
         cost: change.cost,
         busy: Some(change.busy),
-        effect: analysis.effect_of_change(number),
+        price: analysis.bill().price_of_change(number),
         sites: change.nodes.len(),
         node: change.nodes.first().copied(),
     };
@@ -108,7 +102,7 @@ fn parts(analysis: &Analysis) -> Vec<Part> {
         hint: "",
         cost: part.cost,
         busy: None,
-        effect: None,
+        price: None,
         sites: 0,
         node: None,
     };

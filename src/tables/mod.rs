@@ -6,6 +6,7 @@
 
 mod annotated;
 mod arguments;
+mod bill;
 mod categories;
 mod causes;
 mod changes;
@@ -87,6 +88,8 @@ pub enum TableKind {
     LayerOps,
     /// `verdicts`.
     Verdicts,
+    /// `bill`.
+    Bill,
     /// `changes`.
     Changes,
     /// `change_sites`.
@@ -119,7 +122,7 @@ pub enum TableKind {
 
 impl TableKind {
     /// All tables, in the order in which they are documented.
-    pub const ALL: [TableKind; 32] = [
+    pub const ALL: [TableKind; 33] = [
         TableKind::Rows,
         TableKind::UniqueArgs,
         TableKind::Names,
@@ -138,6 +141,7 @@ impl TableKind {
         TableKind::Layers,
         TableKind::LayerOps,
         TableKind::Verdicts,
+        TableKind::Bill,
         TableKind::Changes,
         TableKind::ChangeSites,
         TableKind::WhatIf,
@@ -175,6 +179,7 @@ impl TableKind {
             TableKind::Layers => "layers",
             TableKind::LayerOps => "layer_ops",
             TableKind::Verdicts => "verdicts",
+            TableKind::Bill => "bill",
             TableKind::Changes => "changes",
             TableKind::ChangeSites => "change_sites",
             TableKind::WhatIf => "whatif",
@@ -229,6 +234,7 @@ impl TableKind {
             TableKind::Layers => layers::table(self.name(), analysis),
             TableKind::LayerOps => layer_ops::table(self.name(), analysis),
             TableKind::Verdicts => verdicts::table(self.name(), analysis),
+            TableKind::Bill => bill::table(self.name(), analysis),
             TableKind::Changes => changes::table(self.name(), analysis),
             TableKind::ChangeSites => changes::sites(self.name(), analysis),
             TableKind::WhatIf => what_if::table(self.name(), analysis),

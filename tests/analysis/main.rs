@@ -4,6 +4,7 @@
 mod support;
 
 mod account;
+mod bill;
 mod causes;
 mod comparability;
 mod efficiency;

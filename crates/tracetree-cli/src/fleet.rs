@@ -174,9 +174,12 @@ fn check_limits(fleet: &Fleet, args: &DiffArgs, console: &mut Console) -> GateOu
     for limit in &args.fail_on {
         for rank in fleet.ranks.iter().filter(|rank| rank.status == "ok") {
             let checked = limit.check_means(means_of(rank));
-            if checked.outcome == GateOutcome::Fail {
-                let messages = checked.messages.join("; ");
-                exceeded.push(format!("--fail-on {limit}: {}: {messages}", rank.folder));
+            let messages = checked.messages.join("; ");
+            let message = format!("--fail-on {limit}: {}: {messages}", rank.folder);
+            match checked.outcome {
+                GateOutcome::Fail => exceeded.push(message),
+                GateOutcome::Inconclusive => unknown.push(message),
+                GateOutcome::Pass => {}
             }
         }
     }

@@ -27,7 +27,7 @@ pub use place::{Place, Site};
 pub use recording::{Captured, Range, Recorder, Recording, RunFacts, Setup};
 pub use render::{GateFormat, Layout};
 pub use rules::{
-    Allow, Budget, Date, FailOn, Inconclusive, Limit, MemoryMeasure, MemoryRule, Rule, Rules,
-    Scope, Severity, StepMeasure, StructureRule, TimeMeasure, TimeRule, Timing,
+    Allow, Budget, Date, FailOn, Inconclusive, Limit, Limited, MemoryMeasure, MemoryRule, Rule,
+    Rules, Scope, Severity, StepMeasure, StructureRule, TimeMeasure, TimeRule, Timing,
 };
 pub use runs::run_files;

@@ -292,6 +292,13 @@ impl Changes {
         self.same_kernels.ratio().map(|ratio| ratio * steps)
     }
 
+    /// The busy times per step of matched calls that have the same arguments and run the same kernels, in a common unit.
+    pub(crate) fn same_kernel_times(&self) -> PerSide<i128> {
+        PerSide::from_fn(|side| {
+            i128::from(self.same_kernels[side].0) * i128::from(self.scale.steps[side.other()])
+        })
+    }
+
     /// Difference per step, candidate − baseline, in the idle time at matched calls that is explained by the host:
     /// differences in the host time of the calls, launch latency, queueing delay, synchronization and final wait.
     pub(crate) fn host_speed(&self) -> Nanos {

@@ -42,6 +42,8 @@ pub(super) struct Events<'a> {
 pub(super) struct Group<'a> {
     pub(super) category: &'a str,
     pub(super) sides: PerSide<Events<'a>>,
+    /// Positions of the attribution rows.
+    pub(super) rows: Vec<usize>,
 }
 
 /// The groups, sorted by key.
@@ -69,8 +71,10 @@ pub(super) fn groups<'a>(
         let is_changed = is_changed.contains(&at);
         let key = || key(diff, row, &ops, is_changed);
         let category = || categories.name(diff, of, first);
-        let empty = |_: &Key| Group { category: category(), sides: PerSide::default() };
+        let empty =
+            |_: &Key| Group { category: category(), sides: PerSide::default(), rows: Vec::new() };
         let group = groups.entry((at, is_changed), key, empty);
+        group.rows.push(at);
         for side in Side::BOTH {
             let here = &mut group.sides[side];
             let own = efficiency[side].of_events(&events[side]);

@@ -167,6 +167,8 @@ pub struct PortingRow {
     pub hints: Vec<Hint>,
     /// The call with the most time on each side.
     pub largest: PerSide<Option<CallId>>,
+    /// Positions of the attribution rows.
+    pub(in crate::analysis) rows: Vec<usize>,
 }
 
 impl PortingRow {
@@ -283,6 +285,27 @@ impl PortingSums {
 }
 
 impl Porting {
+    /// For each attribution row, the factor by which the other side's hardware changes the GPU time of each side: the
+    /// baseline's time with the candidate's hardware, and the candidate's time with the baseline's. `None` if the
+    /// hardware explains nothing.
+    pub(in crate::analysis) fn hardware_factors(&self, rows: usize) -> Option<PerSide<Vec<f64>>> {
+        self.sums().rho?;
+        let mut factors = PerSide::new(vec![1.0; rows], vec![1.0; rows]);
+        for row in &self.rows {
+            for side in Side::BOTH {
+                let sign = if side == Side::Baseline { 1.0 } else { -1.0 };
+                let more = sign * row.hardware.0 as f64 * self.steps[side] as f64;
+                let time = row.time[side].0 as f64;
+                if time > 0.0 {
+                    for &at in &row.rows {
+                        factors[side][at] = (1.0 + more / time).max(0.0);
+                    }
+                }
+            }
+        }
+        Some(factors)
+    }
+
     /// The sums over all rows.
     pub fn sums(&self) -> PortingSums {
         PortingSums::of(&self.rows)
@@ -448,6 +471,7 @@ impl Compared<'_> {
             kernel: of_kernels(|kernels| kernels.main.clone()),
             roles: kernels.map(|kernels| kernels.roles),
             hints,
+            rows: group.rows.clone(),
             largest: sides.as_ref().map(|here| here.largest.map(|(_, call)| call)),
             class,
             name: key.name,

@@ -1,7 +1,7 @@
 //! Replays both sides to compute the effect of each change on the step time, lower bounds of the step time, and
 //! critical paths.
 
-use super::mix::{Changed, ItemChange, Mix, Taken};
+use super::mix::{Changed, How, ItemChange, Mix, Taken};
 use super::owners::Owners;
 use super::parts::Item;
 use super::patch::Unchanged;
@@ -193,7 +193,17 @@ impl Replays {
         Check { recorded, replayed: Nanos(end / steps) }
     }
 
-    fn mix(&self, diff: &TraceDiff, ledger: &Ledger, changes: &Changes) -> Mix<'_> {
+    /// Number of compared steps on each side.
+    pub(super) fn compared(&self) -> PerSide<i64> {
+        self.compared
+    }
+
+    /// Time at which the replay of each side ends if nothing is changed.
+    pub(super) fn ends(&self) -> PerSide<i64> {
+        self.ends
+    }
+
+    pub(super) fn mix(&self, diff: &TraceDiff, ledger: &Ledger, changes: &Changes) -> Mix<'_> {
         let owners = Owners::of(diff, ledger, changes);
         let items = PerSide::from_fn(|side| owners.items(side, &self.recorded[side].items));
         let works = PerSide::from_fn(|side| owners.works(side, &self.recorded[side].works));
@@ -242,7 +252,7 @@ impl Recorded {
 }
 
 /// Replays of single changes together take at most as long as this many replays of the whole trace.
-const REPLAYS: usize = 256;
+pub(super) const REPLAYS: usize = 256;
 
 /// The effects of all changes in a comparison, per compared step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -296,7 +306,11 @@ impl Replays {
         let unchanged = PerSide::from_fn(|side| Unchanged::of(mix, side));
         for at in order {
             let mut of = |side: Side| {
-                let effect = unchanged[side].effect(at as u32, &parts[at], &mut budget)?;
+                let effect = unchanged[side].effect(
+                    (at as u32, How::Exchange),
+                    &parts[at].parts,
+                    &mut budget,
+                )?;
                 Some(Nanos(effect / self.compared[side]))
             };
             let (Some(alone), Some(last)) = (of(Side::Baseline), of(Side::Candidate)) else {

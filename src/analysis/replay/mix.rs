@@ -35,10 +35,24 @@ pub(super) enum Changed {
     All,
 }
 
+/// How a change is taken from the other side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum How {
+    /// The segments of the change become those of the other side, with the host time around its calls.
+    #[default]
+    Exchange,
+    /// Calls that only this side has are removed. Nothing is added, and the host time around them stays.
+    Cut,
+    /// Like `Cut`, and where both sides have calls of the change, they are exchanged. GPU events of the other side run
+    /// at the clock of this side.
+    CutAndSwap,
+}
+
 /// Determines which parts of a graph are taken from the other side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Taken {
     pub(super) changes: Changed,
+    pub(super) how: How,
     /// Whether the host times of matched calls are taken from the other side.
     pub(super) host: bool,
     /// If true, GPU events that belong to no change are taken from the other side, at each matched launch
@@ -69,14 +83,81 @@ pub(super) struct Mix<'r> {
     items: PerSide<Vec<ItemChange>>,
     /// The change that each GPU event belongs to, on each side.
     works: PerSide<Vec<Option<u32>>>,
+    clock: Clock,
+}
+
+/// The times of the same work on both sides, as a fraction: how much slower the clock of a side is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Clock(pub(super) PerSide<i128>);
+
+impl Clock {
+    /// Both sides run equally fast.
+    pub(super) const EQUAL: Clock = Clock(PerSide { baseline: 1, candidate: 1 });
+
+    /// The time that work of the other side takes at the clock of a side.
+    pub(super) fn at(self, side: Side, time: i64) -> i64 {
+        let (own, other) = (self.0[side].max(1), self.0[side.other()].max(1));
+        ((2 * i128::from(time) * own + other) / (2 * other)) as i64
+    }
+
+    /// The durations of work of the other side at the clock of `side`.
+    pub(super) fn of(self, side: Side) -> AtClock {
+        AtClock(self, side)
+    }
+}
+
+/// Work of the other side, at the clock of this side.
+pub(super) struct AtClock(Clock, Side);
+
+impl Speed for AtClock {
+    fn host(&self, time: i64) -> i64 {
+        time
+    }
+
+    fn work(&self, _: CallId, time: i64) -> i64 {
+        self.0.at(self.1, time)
+    }
+
+    fn waits(&self, _: CallId) -> bool {
+        true
+    }
+}
+
+/// Which parts of a graph contain something of a change.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PartsOfChange {
+    /// The parts, ascending.
+    pub(super) parts: Vec<u32>,
+    /// Whether a side has calls that are removed without anything in their place.
+    pub(super) is_cut: PerSide<bool>,
+    /// Whether anything is exchanged.
+    pub(super) is_swapped: bool,
 }
 
 /// The items on both sides from the previous matched point (exclusive) to the next matched point (inclusive).
 /// The last segment does not end with a matched point.
 #[derive(Debug, Clone)]
-struct Segment {
+pub(super) struct Segment {
     items: PerSide<Range<usize>>,
     is_anchored: bool,
+}
+
+impl Segment {
+    /// The items of a side.
+    pub(super) fn items(&self, side: Side) -> Range<usize> {
+        self.items[side].clone()
+    }
+
+    /// The items of a side before the matched point.
+    pub(super) fn inner(&self, side: Side) -> Range<usize> {
+        let range = self.items[side].clone();
+        range.start..range.end - usize::from(self.is_anchored)
+    }
+
+    /// The matched point: its item on a side, and its item on the other side.
+    pub(super) fn anchors(&self, side: Side) -> Option<[usize; 2]> {
+        self.is_anchored.then(|| [side, side.other()].map(|side| self.items[side].end - 1))
+    }
 }
 
 /// Most segments contain only host time. Consecutive segments of this kind are combined into one part. A
@@ -134,7 +215,12 @@ impl<'r> Mix<'r> {
     ) -> Mix<'r> {
         let segments = segments(sides, diff);
         let parts = parts(sides, &segments, &items);
-        Mix { sides, segments, parts, items, works }
+        Mix { sides, segments, parts, items, works, clock: Clock::EQUAL }
+    }
+
+    /// Sets how much slower the same work runs on one side.
+    pub(super) fn at_clock(self, clock: Clock) -> Mix<'r> {
+        Mix { clock, ..self }
     }
 
     /// Builds the graph of a side with some parts taken from the other side.
@@ -162,6 +248,49 @@ impl<'r> Mix<'r> {
         self.sides
     }
 
+    /// The segments of both sides.
+    pub(super) fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// How much slower the same work runs on one side.
+    pub(super) fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// The changes that an item and the host time before it belong to.
+    pub(super) fn change(&self, side: Side, item: usize) -> ItemChange {
+        self.items[side][item]
+    }
+
+    /// Whether the host time before the matched point of a segment belongs to a change on any side.
+    pub(super) fn is_anchor_changed(&self, side: Side, segment: &Segment) -> bool {
+        segment.anchors(side).is_some_and(|[own, other]| {
+            self.items[side][own].1.is_some() || self.items[side.other()][other].1.is_some()
+        })
+    }
+
+    /// Adds the calls of the other side that take the place of calls of this side, with the host times of the other
+    /// side. The GPU events run at the clock of this side unless `is_clock` is set.
+    pub(super) fn put_swapped(
+        &self,
+        side: Side,
+        segment: &Segment,
+        is_clock: bool,
+        program: &mut Program<'r>,
+    ) {
+        let other = side.other();
+        if segment.inner(side).is_empty() || segment.inner(other).is_empty() {
+            return;
+        }
+        let present = self.changes_in(side, segment.inner(side));
+        let is_swapped = |change: Option<u32>| {
+            change.is_some_and(|change| present.binary_search(&change).is_ok())
+        };
+        let clock = if is_clock { Clock::EQUAL } else { self.clock };
+        self.put(other, segment.inner(other), &clock.of(side), is_swapped, program);
+    }
+
     /// The number of parts.
     pub(super) fn len(&self) -> usize {
         self.parts.len()
@@ -181,25 +310,45 @@ impl<'r> Mix<'r> {
         }
     }
 
-    /// For each of `count` changes, the parts that contain something of the change, ascending.
-    pub(super) fn parts_of_changes(&self, count: usize) -> Vec<Vec<u32>> {
-        let mut of_changes: Vec<Vec<u32>> = vec![Vec::new(); count];
+    /// For each of `count` changes, the parts that contain something of the change.
+    pub(super) fn parts_of_changes(&self, count: usize) -> Vec<PartsOfChange> {
+        let mut of_changes: Vec<PartsOfChange> = vec![PartsOfChange::default(); count];
+        // For each change in a segment: the sides with calls of the change, and whether the matched point has a part of it.
+        let mut found: Vec<(u32, PerSide<bool>, bool)> = Vec::new();
         for (part, at) in self.parts.iter().zip(0..) {
             let &Part::Segment(segment) = part else { continue };
+            let segment = &self.segments[segment as usize];
+            let mut add = |change: u32, inside: Option<Side>| {
+                let known = found.iter().position(|(known, ..)| *known == change);
+                let known = known.unwrap_or_else(|| {
+                    found.push((change, PerSide::default(), false));
+                    found.len() - 1
+                });
+                match inside {
+                    Some(side) => found[known].1[side] = true,
+                    None => found[known].2 = true,
+                }
+            };
             for side in Side::BOTH {
-                for item in self.segments[segment as usize].items[side].clone() {
+                let inner = segment.inner(side);
+                for item in segment.items[side].clone() {
+                    let inside = inner.contains(&item).then_some(side);
                     let (point, time) = self.items[side][item];
                     let works = match self.sides[side].items[item].action {
                         Action::Launch(first, end) => first as usize..end as usize,
                         Action::Nothing | Action::Wait(_) => 0..0,
                     };
                     let works = self.works[side][works].iter().copied();
-                    for change in works.chain([point, time]).flatten() {
-                        let parts = &mut of_changes[change as usize];
-                        if parts.last() != Some(&at) {
-                            parts.push(at);
-                        }
-                    }
+                    let point = point.filter(|_| inside.is_some());
+                    works.chain([point, time]).flatten().for_each(|change| add(change, inside));
+                }
+            }
+            for (change, inside, is_at_point) in found.drain(..) {
+                let of_change = &mut of_changes[change as usize];
+                of_change.parts.push(at);
+                of_change.is_swapped |= is_at_point || (inside.baseline && inside.candidate);
+                for side in Side::BOTH {
+                    of_change.is_cut[side] |= inside[side] && !inside[side.other()];
                 }
             }
         }
@@ -207,34 +356,65 @@ impl<'r> Mix<'r> {
     }
 
     fn segment(&self, side: Side, segment: &Segment, taken: &Taken, program: &mut Program<'r>) {
+        if taken.how != How::Exchange {
+            return self.cut(side, segment, taken, program);
+        }
         let other = side.other();
-        let inner = |side: Side| {
-            let range = segment.items[side].clone();
-            range.start..range.end - usize::from(segment.is_anchored)
-        };
+        let (own_inner, other_inner) = (segment.inner(side), segment.inner(other));
         let is_taken = |side: Side, at: usize| taken.has(self.items[side][at].0);
-        let mut all = Side::BOTH.into_iter().flat_map(|of| inner(of).map(move |at| (of, at)));
-        let is_mixed = !inner(side).is_empty() || !inner(other).is_empty();
+        let mut all =
+            Side::BOTH.into_iter().flat_map(|of| segment.inner(of).map(move |at| (of, at)));
+        let is_mixed = !own_inner.is_empty() || !other_inner.is_empty();
         let takes_all = is_mixed && all.all(|(of, at)| is_taken(of, at));
         if takes_all {
-            self.put_all(other, inner(other), program);
+            self.put_all(other, other_inner, program);
         } else if is_mixed {
-            self.put(side, inner(side), |change| !taken.has(change), program);
-            self.put(other, inner(other), |change| taken.has(change), program);
+            self.put(side, own_inner, &AsRecorded, |change| !taken.has(change), program);
+            self.put(other, other_inner, &AsRecorded, |change| taken.has(change), program);
         }
-        if !segment.is_anchored {
-            return;
-        }
-        let anchor = |side: Side| self.sides[side].items[segment.items[side].end - 1];
+        let Some([own, others]) = segment.anchors(side) else { return };
         let takes = |change: Option<u32>| match change {
             Some(_) => taken.has(change),
             None => taken.host,
         };
-        let takes_host =
-            takes_all || (!is_mixed && takes(self.items[side][segment.items[side].end - 1].1));
-        let host = if takes_host { anchor(other).time } else { anchor(side).time };
-        program.host(host, anchor(side).in_call);
-        self.anchor(side, anchor(side), anchor(other), taken, program);
+        let takes_host = takes_all || (!is_mixed && takes(self.items[side][own].1));
+        let [own, others] = [self.sides[side].items[own], self.sides[other].items[others]];
+        program.host(if takes_host { others.time } else { own.time }, own.in_call);
+        self.anchor(side, own, others, taken, program);
+    }
+
+    /// The changes that the given items of a side belong to, sorted.
+    fn changes_in(&self, side: Side, items: Range<usize>) -> Vec<u32> {
+        let of_items = self.items[side][items].iter();
+        let mut changes: Vec<u32> =
+            of_items.flat_map(|&(point, time)| [point, time]).flatten().collect();
+        changes.sort_unstable();
+        changes.dedup();
+        changes
+    }
+
+    /// Adds a segment without the calls of changes that only this side has.
+    fn cut(&self, side: Side, segment: &Segment, taken: &Taken, program: &mut Program<'r>) {
+        let other = side.other();
+        let present = PerSide::from_fn(|of| self.changes_in(of, segment.inner(of)));
+        let has = |of: Side, change: Option<u32>| {
+            change.is_some_and(|change| present[of].binary_search(&change).is_ok())
+        };
+        let is_cut = |change: Option<u32>| {
+            taken.has(change) && (taken.how == How::CutAndSwap || !has(other, change))
+        };
+        self.put(side, segment.inner(side), &AsRecorded, |change| !is_cut(change), program);
+        if taken.how == How::CutAndSwap {
+            let is_swapped = |change: Option<u32>| taken.has(change) && has(side, change);
+            let speed = self.clock.of(side);
+            self.put(other, segment.inner(other), &speed, is_swapped, program);
+        }
+        let Some([own, others]) = segment.anchors(side) else { return };
+        let is_taken = taken.has(self.items[side][own].1) || taken.has(self.items[other][others].1);
+        let takes_host = taken.how == How::CutAndSwap && is_taken;
+        let [own, others] = [self.sides[side].items[own], self.sides[other].items[others]];
+        program.host(if takes_host { others.time } else { own.time }, own.in_call);
+        self.anchor(side, own, others, taken, program);
     }
 
     /// Adds items to a program, with their recorded durations.
@@ -253,6 +433,7 @@ impl<'r> Mix<'r> {
         &self,
         side: Side,
         items: Range<usize>,
+        speed: &impl Speed,
         is_wanted: impl Fn(Option<u32>) -> bool,
         program: &mut Program<'r>,
     ) {
@@ -262,7 +443,7 @@ impl<'r> Mix<'r> {
                 program.host(item.time, item.in_call);
             }
             if is_wanted(point) {
-                program.act(of, item.action, &AsRecorded);
+                program.act(of, item.action, speed);
                 program.step(item);
             }
         }
@@ -271,6 +452,27 @@ impl<'r> Mix<'r> {
     /// Adds the launches, the wait or the step at a matched point. GPU events that belong to a change are
     /// taken from the side that was chosen for this change.
     fn anchor(&self, side: Side, own: Item, other: Item, taken: &Taken, program: &mut Program<'r>) {
+        let is_taken = |change: Option<u32>, has_equal: bool, _: Side, _: usize| match change {
+            None => taken.works && has_equal,
+            Some(_) => taken.has(change) && taken.how != How::Cut,
+        };
+        let clock = if taken.how == How::CutAndSwap { self.clock } else { Clock::EQUAL };
+        self.works_at((side, own, other), &AtClock(clock, side), is_taken, program);
+        if let Action::Wait(_) = own.action {
+            program.act(self.sides[side], own.action, &AsRecorded);
+        }
+        program.step(&own);
+    }
+
+    /// Adds the GPU events that are launched at a matched point, from the side that `is_taken` chooses: it gets the
+    /// change of an event, whether both sides launch equally many, the side of the event and its position.
+    pub(super) fn works_at(
+        &self,
+        (side, own, other): (Side, Item, Item),
+        speed: &impl Speed,
+        is_taken: impl Fn(Option<u32>, bool, Side, usize) -> bool,
+        program: &mut Program<'r>,
+    ) {
         let start = program.works.len() as u32;
         let range = |item: Item| match item.action {
             Action::Launch(first, end) => first as usize..end as usize,
@@ -280,12 +482,10 @@ impl<'r> Mix<'r> {
         let has_equal = ranges[0].1.len() == ranges[1].1.len();
         for (of, range) in ranges {
             for at in range {
-                let is_taken = match self.works[of][at] {
-                    None => taken.works && has_equal,
-                    change @ Some(_) => taken.has(change),
-                };
-                if is_taken == (of != side) {
-                    program.push(self.sides[of], at, &AsRecorded);
+                match (is_taken(self.works[of][at], has_equal, of, at), of == side) {
+                    (false, true) => program.push(self.sides[of], at, &AsRecorded),
+                    (true, false) => program.push(self.sides[of], at, speed),
+                    (true, true) | (false, false) => {}
                 }
             }
         }
@@ -293,10 +493,6 @@ impl<'r> Mix<'r> {
         if end > start {
             program.line.push(Do::Launch(start, end));
         }
-        if let Action::Wait(_) = own.action {
-            program.act(self.sides[side], own.action, &AsRecorded);
-        }
-        program.step(&own);
     }
 
     /// Builds the baseline's graph with the candidate's durations. If the programs have the same structure, a
@@ -394,6 +590,27 @@ fn launched(recorded: &Recorded, item: &Item, is_busy: bool) -> i64 {
     }
 }
 
+/// As many pairs as possible that are in the same order on both sides. The choice does not depend on which side is the
+/// baseline.
+fn in_order_on_both_sides(
+    sides: PerSide<&Recorded>,
+    mut pairs: Vec<(u32, u32)>,
+) -> Vec<(u32, u32)> {
+    let key = |side: Side| {
+        let items = &sides[side].items;
+        (items.len(), items.iter().map(|item| item.time).sum::<i64>())
+    };
+    if key(Side::Baseline) <= key(Side::Candidate) {
+        return longest_in_order(&pairs, |pair| pair.1);
+    }
+    for pair in &mut pairs {
+        *pair = (pair.1, pair.0);
+    }
+    pairs.sort_unstable();
+    let swapped = |(b, a): (u32, u32)| (a, b);
+    longest_in_order(&pairs, |pair| pair.1).into_iter().map(swapped).collect()
+}
+
 fn segments(sides: PerSide<&Recorded>, diff: &TraceDiff) -> Vec<Segment> {
     let merged = diff.merged();
     let key = |side: Side, point: Point| match point {
@@ -428,7 +645,7 @@ fn segments(sides: PerSide<&Recorded>, diff: &TraceDiff) -> Vec<Segment> {
         .collect();
     let mut segments = Vec::new();
     let mut reached = PerSide::new(0, 0);
-    for (a, b) in longest_in_order(&pairs, |pair| pair.1) {
+    for (a, b) in in_order_on_both_sides(sides, pairs) {
         let ends = PerSide::new(a as usize + 1, b as usize + 1);
         segments.push(Segment {
             items: PerSide::from_fn(|side| reached[side]..ends[side]),

@@ -10,14 +10,17 @@
 
 mod effects;
 mod ends;
+mod gaps;
 mod mix;
 mod owners;
 mod parts;
 mod patch;
 mod path;
 mod play;
+mod prices;
 mod reason;
 mod recorded;
+mod rest;
 mod scenario;
 mod threads;
 mod typical;
@@ -26,6 +29,7 @@ mod what_if;
 pub use effects::{Bounds, Check, Effect, Effects, Limit, PathRange, Replays};
 pub use parts::{Action, Behind, Item, Point, Replayed, Wait, Work, WorkKind};
 pub use path::{CriticalPath, PathPart};
+pub use prices::{Prices, WaitPrice};
 pub use reason::Reason;
 pub use recorded::Recorded;
 pub use scenario::Scenario;

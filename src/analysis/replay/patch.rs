@@ -9,7 +9,7 @@
 //! part of the change happens later by this time. The result is the same as that of a whole replay.
 
 use super::ends::{Ends, Lists};
-use super::mix::{Changed, Mix, Taken};
+use super::mix::{Changed, How, Mix, Taken};
 use super::parts::Behind;
 use super::play::{Free, Program, State};
 use super::recorded::Recorded;
@@ -93,8 +93,13 @@ impl<'m, 'r> Unchanged<'m, 'r> {
     /// Time at which everything is done if one change is taken from the other side, minus the same time without it.
     /// `parts` are the parts of the change. `budget` becomes smaller by the number of replayed parts; returns
     /// `None` if it does not suffice.
-    pub(super) fn effect(&self, change: u32, parts: &[u32], budget: &mut usize) -> Option<i64> {
-        let taken = Taken { changes: Changed::One(change), ..Taken::default() };
+    pub(super) fn effect(
+        &self,
+        (change, how): (u32, How),
+        parts: &[u32],
+        budget: &mut usize,
+    ) -> Option<i64> {
+        let taken = Taken { changes: Changed::One(change), how, ..Taken::default() };
         let mut left = parts;
         let mut shift = 0;
         while let [first, ..] = left {

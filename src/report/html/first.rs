@@ -6,12 +6,13 @@ use super::falls_behind::FallsBehind;
 use super::page_tree::PageTree;
 use super::sides::{SideLine, sides};
 use crate::analysis::Analysis;
+use crate::analysis::Figures;
 use crate::analysis::runs::has_runs;
 use crate::analysis::verdict::Verdict;
 use crate::program::counted;
 use crate::report::lists::change as style_of;
 use crate::report::summary::Summary;
-use crate::report::text::{Figures, Line, Narrative, capitalised};
+use crate::report::text::{Line, Narrative, capitalised};
 use crate::side::Side;
 use crate::trace::Nanos;
 
@@ -37,8 +38,8 @@ pub(super) struct First {
     pub(super) chips: Vec<Chip>,
     /// The unit of all times on the first screen.
     pub(super) unit: &'static str,
-    /// Whether the main figures are effects estimated by replay rather than attributed costs.
-    pub(super) has_effects: bool,
+    /// Whether the figures are prices by replay rather than attributed costs.
+    pub(super) has_prices: bool,
     pub(super) changes: Vec<ChangeRow>,
     /// A summary of the changes that are not listed.
     pub(super) others: Option<String>,
@@ -54,15 +55,10 @@ pub(super) struct First {
 pub(super) struct ChangeRow {
     /// Position in the list of changes; `None` for the joint effect of several changes.
     pub(super) number: Option<usize>,
-    /// The main figure: the effect of the change as estimated by replay, or the attributed cost if no effects were
-    /// estimated.
+    /// The price of the change, or its attributed cost if no prices are known.
     pub(super) leading: String,
     pub(super) style: &'static str,
     pub(super) bar: Bar,
-    /// The attributed cost, if `leading` is an effect that differs from this cost; otherwise empty.
-    pub(super) cost: String,
-    /// A tooltip that explains the effect and the cost.
-    pub(super) reading: String,
     pub(super) sentence: String,
     pub(super) details: Vec<String>,
     /// The setting that usually causes this kind of change; empty if there is none.
@@ -79,8 +75,6 @@ pub(super) struct PartRow {
     pub(super) style: &'static str,
     pub(super) bar: Bar,
     pub(super) sentence: String,
-    /// The attributed time if it is not the same as `difference`; otherwise empty.
-    pub(super) attributed: String,
     /// A remark that names the attributed parts of the difference; may be empty.
     pub(super) remark: String,
 }
@@ -109,13 +103,13 @@ impl First {
         summary: &Summary,
         tree: &PageTree<'_>,
     ) -> First {
-        let figures = Figures::of_steps(analysis);
+        let figures = Figures::of_wall(analysis.wall());
         let certain = &narrative.certain.lines;
         let parts: Vec<&Line> =
             narrative.other_speed.lines.iter().chain(&narrative.within_noise.lines).collect();
         let difference = analysis.changes().difference();
         let listed = || certain.iter().take(LISTED);
-        let costs = listed().flat_map(|line| [line.cost, attributed(analysis, line)]);
+        let costs = listed().map(|line| line.cost);
         let axis = Axis::of(costs.chain(parts.iter().map(|line| line.cost)).chain([difference]));
         // If the program did not change, its time difference may be noise, and single runs cannot show whether it is.
         let changes_nothing = analysis.changes().is_identical() && !has_runs(analysis.runs());
@@ -138,7 +132,7 @@ impl First {
             rest: narrative.split.clone(),
             chips: chips(analysis, summary),
             unit: figures.unit,
-            has_effects: narrative.has_effects,
+            has_prices: narrative.has_prices,
             actions: actions(narrative, tree),
             falls_behind: FallsBehind::of(analysis, tree),
             changes: listed().map(|line| row(analysis, line, (figures, &axis, tree))).collect(),
@@ -150,7 +144,6 @@ impl First {
                     style: shown_style(figures, line.cost),
                     difference: figures.signed_bare(line.cost.0 as f64),
                     sentence: line.sentence.clone(),
-                    attributed: line.attributed.as_deref().map_or("", |time| bare(time)).to_owned(),
                     remark: line.remark.clone(),
                 })
                 .collect(),
@@ -158,8 +151,14 @@ impl First {
                 bar: axis.bar(difference),
                 style: shown_style(figures, difference),
                 difference: figures.signed_bare(difference.0 as f64),
-                sentence: "Step difference: the sum of the costs above".to_owned(),
-                attributed: String::new(),
+                sentence: match figures.signed(analysis.bill().rest().0 as f64) {
+                    rest if rest.starts_with('±') => {
+                        "Step difference: the sum of the lines above".to_owned()
+                    }
+                    rest => format!(
+                        "Step difference: the sum of the lines above, including {rest} that nothing explains"
+                    ),
+                },
                 remark: String::new(),
             },
         }
@@ -174,16 +173,6 @@ fn is_noise(analysis: &Analysis) -> bool {
 /// The style of a difference; a difference that rounds to zero has no color.
 fn shown_style(figures: Figures, time: Nanos) -> &'static str {
     if figures.signed(time.0 as f64).starts_with('±') { "same" } else { style_of(time) }
-}
-
-/// A figure without its unit.
-fn bare(figure: &str) -> &str {
-    figure.split(' ').next().unwrap_or(figure)
-}
-
-fn attributed(analysis: &Analysis, line: &Line) -> Nanos {
-    let change = line.number.map(|number| &analysis.changes().list()[number]);
-    change.map_or(line.cost, |change| change.cost)
 }
 
 fn row(
@@ -204,22 +193,10 @@ fn row(
         leading: figures.signed_bare(line.cost.0 as f64),
         style: shown_style(figures, line.cost),
         bar: axis.bar(line.cost),
-        cost: line
-            .attributed
-            .as_ref()
-            .map_or_else(String::new, |_| figures.signed_bare(attributed(analysis, line).0 as f64)),
-        reading: line.attributed.as_ref().map_or_else(String::new, |attributed| {
-            format!(
-                "Effect by replay: {} if only this change is made to the baseline, {} if this change is made last. \
-                 {attributed} of the step difference is attributed to this change's call sites.",
-                line.shown,
-                line.last.as_ref().unwrap_or(&line.shown),
-            )
-        }),
         sentence: line.sentence.clone(),
         details: details.into_iter().flatten().collect(),
         usual: line.usual.clone(),
-        sites: sites(analysis, line.sites),
+        sites: line.number.map_or_else(String::new, |_| sites(analysis, line.sites)),
         node: nodes.into_iter().flatten().find_map(|&node| tree.target(Some(node))),
     }
 }

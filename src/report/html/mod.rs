@@ -178,7 +178,7 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
 
 /// The remarks about the result that are not shown as chips.
 fn remarks(narrative: &Narrative) -> Vec<String> {
-    let all = narrative.remarks.iter().chain(&narrative.runs).chain(&narrative.no_effects);
+    let all = narrative.remarks.iter().chain(&narrative.runs).chain(&narrative.no_prices);
     all.cloned().collect()
 }
 

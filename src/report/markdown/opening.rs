@@ -42,7 +42,7 @@ pub(super) fn answer(shared: &Shared) -> String {
         }
         text.push('\n');
     }
-    if let Some(why) = &narrative.no_effects {
+    if let Some(why) = &narrative.no_prices {
         let _ = writeln!(text, "{}.\n", wrapped(&capitalised(why)));
     }
     text += &next(narrative);
@@ -88,14 +88,13 @@ fn porting(port: &Port, narrative: &Narrative) -> String {
 
 /// A list item with a part of the difference and its cost.
 fn bullet(line: &Line) -> String {
-    let attributed = line.attributed.as_ref().map_or_else(String::new, |time| format!(" ({time})"));
     let detail = match line.detail().as_str() {
         "" => String::new(),
         detail => format!(" ({})", wrapped(detail)),
     };
     let cost = match line.shown.as_str() {
         "" => String::new(),
-        shown => format!("{shown}{attributed} "),
+        shown => format!("{shown} "),
     };
     format!("- {cost}{}{detail}\n", wrapped(&line.sentence))
 }

@@ -1,8 +1,9 @@
 //! The changes in `summary.json`.
 
 use crate::analysis::Analysis;
+use crate::analysis::bill::BillLine;
 use crate::analysis::changes::Change;
-use crate::analysis::replay::Effect;
+use crate::trace::Nanos;
 use serde::Serialize;
 
 /// A change in the program, as a JSON object.
@@ -20,12 +21,8 @@ pub struct ChangeSummary {
     pub cost_us: f64,
     /// The part of `cost_us` that is a difference in the device's busy time.
     pub busy_us: f64,
-    /// Effect on the step time, in µs, if only this change is made to the baseline's step. Estimated by
-    /// replay; `null` if the traces cannot be replayed.
-    pub effect_alone_us: Option<f64>,
-    /// Effect on the step time, in µs, if this change is made to a step that already contains all other
-    /// changes. Estimated by replay; `null` if the traces cannot be replayed.
-    pub effect_last_us: Option<f64>,
+    /// Price of the change in µs: what it does to the step time, by replay; `null` if the traces cannot be replayed.
+    pub price_us: Option<f64>,
     /// Total number of changed calls in all compared steps. The number includes matched ops that differ and outermost
     /// unmatched calls.
     pub sites: usize,
@@ -35,6 +32,40 @@ pub struct ChangeSummary {
     pub hint: &'static str,
     /// The first node of the merged tree with this change; `null` if the change concerns no call.
     pub node: Option<usize>,
+}
+
+/// A line of the bill, as a JSON object.
+#[derive(Debug, Clone, Serialize)]
+#[doc(hidden)]
+pub struct BillSummary {
+    /// What the line is about, such as `change`, `wait` or `host`.
+    pub kind: &'static str,
+    /// A sentence that says what happened.
+    pub sentence: String,
+    /// What the line does to the step time in µs, by replay; `null` if the traces cannot be replayed.
+    pub price_us: Option<f64>,
+    /// The time in µs that is attributed to the line; `null` if prices are known.
+    pub attributed_us: Option<f64>,
+    /// Position in `changes`; `null` if the line is not a change.
+    pub change: Option<usize>,
+    /// What to try or to check; empty if unknown.
+    pub hint: String,
+}
+
+pub(super) fn bill(analysis: &Analysis) -> Vec<BillSummary> {
+    let bill = analysis.bill();
+    let of = |line: &BillLine| {
+        let price = Some(line.price.as_micros());
+        BillSummary {
+            kind: line.kind.label(),
+            sentence: line.sentence.clone(),
+            price_us: price.filter(|_| bill.is_priced()),
+            attributed_us: price.filter(|_| !bill.is_priced()),
+            change: line.change,
+            hint: line.advice.clone(),
+        }
+    };
+    bill.lines().iter().map(of).collect()
 }
 
 /// The parts of the step-time difference that no change explains, in µs.
@@ -58,18 +89,17 @@ pub struct SameProgram {
 
 pub(super) fn changes(analysis: &Analysis) -> Vec<ChangeSummary> {
     let changes = analysis.changes().list().iter().enumerate();
-    changes.map(|(at, change)| summary(change, analysis.effect_of_change(at))).collect()
+    changes.map(|(at, change)| summary(change, analysis.bill().price_of_change(at))).collect()
 }
 
-fn summary(change: &Change, effect: Option<Effect>) -> ChangeSummary {
+fn summary(change: &Change, price: Option<Nanos>) -> ChangeSummary {
     ChangeSummary {
         kind: change.kind.label(),
         certainty: change.certainty.label(),
         sentence: change.sentence.clone(),
         cost_us: change.cost.as_micros(),
         busy_us: change.busy.as_micros(),
-        effect_alone_us: effect.map(|effect| effect.alone.as_micros()),
-        effect_last_us: effect.map(|effect| effect.last.as_micros()),
+        price_us: price.map(Nanos::as_micros),
         sites: change.nodes.len(),
         r#where: change.place.clone(),
         hint: change.usual(),

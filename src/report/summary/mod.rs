@@ -5,7 +5,7 @@ mod largest;
 mod verdict;
 mod wall;
 
-pub use changes::{ChangeSummary, SameProgram};
+pub use changes::{BillSummary, ChangeSummary, SameProgram};
 pub use largest::{LargeDifference, Part, largest_differences};
 pub use verdict::{Change, StepVerdict, VerdictSummary};
 pub use wall::{CauseSummary, WallSide, WallSummary};
@@ -40,6 +40,8 @@ pub struct Summary {
     pub trace2: SideSummary,
     /// The attribution of the wall time.
     pub wall: WallSummary,
+    /// One account of the step-time difference: lines whose prices add up to it.
+    pub bill: Vec<BillSummary>,
     /// The changes in the program, most expensive first.
     pub changes: Vec<ChangeSummary>,
     /// The time differences that no change in the program explains.
@@ -187,6 +189,7 @@ pub(super) fn summarise_with(analysis: &Analysis, largest: &[LargeDifference]) -
         trace1: side(Side::Baseline),
         trace2: side(Side::Candidate),
         wall: wall::wall(analysis),
+        bill: changes::bill(analysis),
         changes: changes::changes(analysis),
         same_program: changes::same_program(analysis),
         firm_share: analysis.changes().firm_share(),

@@ -1,8 +1,7 @@
 //! Formats, for display, the causes that explain most of the difference.
 
-use super::step_figures::Figures;
-use crate::analysis::Analysis;
 use crate::analysis::causes::{Cause, Reason};
+use crate::analysis::{Analysis, Figures};
 use crate::diff::MergedId;
 use crate::escape::one_line;
 use crate::trace::Nanos;
@@ -30,7 +29,7 @@ pub struct CauseLine {
 /// The leading causes, and a line for all remaining causes: `and 12 smaller, together +0.1 ms`.
 #[doc(hidden)]
 pub fn cause_lines(analysis: &Analysis) -> (Vec<CauseLine>, Option<String>) {
-    let (figures, causes) = (Figures::of_steps(analysis), analysis.causes());
+    let (figures, causes) = (Figures::of_wall(analysis.wall()), analysis.causes());
     let leading = causes.leading();
     let is_like = |a: &Cause, b: &Cause| (&a.place, &a.module) == (&b.place, &b.module);
     let is_alone =
@@ -64,7 +63,7 @@ pub(crate) struct CauseSum {
 /// launched before the steps.
 #[cfg(feature = "html")]
 pub(crate) fn cause_sums(analysis: &Analysis) -> (CauseSum, CauseSum) {
-    let figures = Figures::of_steps(analysis);
+    let figures = Figures::of_wall(analysis.wall());
     let causes = analysis.causes();
     let sum = |list: &[Cause]| {
         let of_steps = list.iter().filter(|cause| cause.reason != Reason::BeforeWindow);

@@ -9,7 +9,6 @@ pub(super) mod merged_tree;
 mod narrative;
 mod port;
 mod remarks;
-mod step_figures;
 mod verdict;
 mod wrap;
 
@@ -27,6 +26,5 @@ pub use markup::{code, plain};
 pub use narrative::{Action, Layer, Line, Narrative};
 pub use port::{Port, PortClass, PortItem};
 #[cfg(feature = "html")]
-pub(super) use step_figures::Figures;
 pub use verdict::{evidence, sentence};
 pub use wrap::Width;

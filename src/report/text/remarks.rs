@@ -1,11 +1,10 @@
 //! Builds remarks about facts that the headline does not mention (lost events, different layers, excluded work), and
 //! about how much the runs on one side vary.
 
-use super::step_figures::Figures;
-use crate::analysis::Analysis;
 use crate::analysis::comparability::damage;
 use crate::analysis::robust::Few;
 use crate::analysis::runs::RunFigures;
+use crate::analysis::{Analysis, Figures};
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -14,7 +13,7 @@ use crate::trace::Nanos;
 /// window, or not selected), steps without a counterpart, and differences concentrated in a few steps.
 pub(super) fn remarks(analysis: &Analysis) -> Vec<String> {
     let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
-    let figures = Figures::of_steps(analysis);
+    let figures = Figures::of_wall(analysis.wall());
     let mut remarks: Vec<String> = damage(analysis.diff(), analysis.names())
         .iter()
         .map(|damage| format!("incomplete: {damage}"))
@@ -56,7 +55,7 @@ fn few_steps(analysis: &Analysis) -> Option<String> {
 
 /// For each side with several runs, a remark that says how much the runs vary.
 pub(super) fn runs(analysis: &Analysis) -> Vec<String> {
-    let figures = Figures::of_steps(analysis);
+    let figures = Figures::of_wall(analysis.wall());
     Side::BOTH.into_iter().filter_map(|side| runs_of(analysis, side, figures)).collect()
 }
 

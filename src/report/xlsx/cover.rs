@@ -157,18 +157,14 @@ impl Cover<'_> {
     }
 
     fn layers(&mut self, narrative: &Narrative) -> Result<(), XlsxError> {
-        let cost = if narrative.has_effects {
-            "effect per step by replay, ms"
-        } else {
-            "attributed per step, ms"
-        };
+        let cost =
+            if narrative.has_prices { "price per step, ms" } else { "attributed per step, ms" };
         for layer in narrative.layers() {
-            self.heading(&[&layer.title, "details", "attributed per step", cost])?;
+            self.heading(&[&layer.title, "details", cost])?;
             for line in &layer.lines {
-                let attributed = line.attributed.as_deref().unwrap_or_default();
-                self.text(&[&line.sentence, &line.detail(), attributed])?;
+                self.text(&[&line.sentence, &line.detail()])?;
                 if !line.shown.is_empty() {
-                    self.numbers(3, DIFFERENCE, &[line.cost.as_millis()])?;
+                    self.numbers(2, DIFFERENCE, &[line.cost.as_millis()])?;
                 }
                 self.row += 1;
             }

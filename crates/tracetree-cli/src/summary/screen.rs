@@ -91,28 +91,29 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
     let widest = |text: fn(&Line) -> &str| {
         all().map(|line| text(line).chars().count()).max().unwrap_or_default()
     };
-    let columns =
-        (widest(|line| &line.shown), widest(|line| line.attributed.as_deref().unwrap_or("")));
+    let figures = widest(|line| &line.shown);
     for layer in narrative.layers() {
         let is_certain = *layer == narrative.certain;
-        if is_shortest && !is_certain {
-            continue;
+        if is_certain || !is_shortest {
+            page.lines.push(String::new());
+            page.title(narrative, layer, is_certain);
         }
-        page.lines.push(String::new());
-        page.title(narrative, layer, is_certain);
         let (most, details) = match is_certain {
             true => (limits.changes, limits.details),
             false if limits.details == usize::MAX => (limits.others, limits.details),
-            false => (limits.others, limits.details.min(1)),
+            false => (limits.others.min(layer.notable), limits.details.min(1)),
         };
         for line in layer.lines.iter().take(most) {
-            page.part(line, columns, details);
+            page.part(line, figures, details);
         }
-        if let Some(rest) = narrative.rest(layer, most) {
+        if let Some(rest) = narrative.rest(layer, most).filter(|_| !is_shortest) {
             page.text("dim", &format!("{rest} (--verbose)"), 2);
         }
     }
-    if let Some(why) = &narrative.no_effects {
+    if let Some(total) = &narrative.total {
+        page.text("", total, 0);
+    }
+    if let Some(why) = &narrative.no_prices {
         page.text("dim", why, 2);
     }
     if !narrative.next.is_empty() {
@@ -264,21 +265,15 @@ impl Page {
         }
     }
 
-    /// Adds a change such as ` +2.65 ms (+4.72 ms) Convolutions run in FP32 …`, with its details
-    /// below.
-    fn part(&mut self, part: &Line, (figures, others): (usize, usize), details: usize) {
+    /// Adds a line of the bill such as ` +2.23 ms  Convolutions run in FP32 …`, with its details below.
+    fn part(&mut self, part: &Line, figures: usize, details: usize) {
         let style = colour(part.cost);
-        let attributed = match (&part.attributed, others) {
-            (_, 0) => String::new(),
-            (Some(time), others) => format!(" {:>room$}", format!("({time})"), room = others + 2),
-            (None, others) => " ".repeat(others + 3),
-        };
-        let indent = figures + 4 + attributed.chars().count();
+        let indent = figures + 4;
         for (at, line) in self.width.lines(&part.sentence, indent, usize::MAX).iter().enumerate() {
             self.lines.push(match at {
                 0 => {
                     let shown = &part.shown;
-                    format!("  {style}{shown:>figures$}{style:#}{DIM}{attributed}{DIM:#}  {line}")
+                    format!("  {style}{shown:>figures$}{style:#}  {line}")
                 }
                 _ => format!("{:indent$}{line}", ""),
             });

@@ -6,12 +6,14 @@
 use super::health::other_program;
 use super::outcome::{Outcome, measured_by};
 use super::shift::{Decision, Hardness, Times, words};
-use crate::rules::{FailOn, StepMeasure};
+use super::structure::signed;
+use crate::rules::{FailOn, Limit, Limited, StepMeasure};
 use tracetree::analysis::Analysis;
+use tracetree::analysis::bill::{BillKind, BillLine};
 use tracetree::analysis::obstacles::obstacles;
 use tracetree::analysis::robust::lower_median;
 use tracetree::analysis::runs::{self, StepMeans};
-use tracetree::program::{Measure, Obstacle};
+use tracetree::program::{Measure, Obstacle, counted};
 use tracetree::side::{PerSide, Side};
 
 /// The result of checking the limit of `--fail-on`.
@@ -53,9 +55,13 @@ impl FailOn {
         if !refused.is_empty() {
             return Checked::inconclusive(refused);
         }
-        let runs = PerSide::from_fn(|side| self.of_runs(analysis, side));
+        let measure = match self.measure {
+            Limited::Step(measure) => measure,
+            Limited::Lines(kind) => return self.check_lines(analysis, kind),
+        };
+        let runs = PerSide::from_fn(|side| of_runs(measure, analysis, side));
         let PerSide { baseline: Some(before), candidate: Some(after) } = runs else {
-            let what = self.measure.words();
+            let what = measure.words();
             return Checked::inconclusive(vec![format!(
                 "the {what} was not measured on at least one side. Record GPU events, and record steps in \
                  all runs or in none"
@@ -66,19 +72,76 @@ impl FailOn {
             drift: analysis.judged().drift,
             resolution_us: analysis.diff().coarse_tick().unwrap_or_default().as_micros(),
         };
-        self.checked(times, Hardness::Tested, &evidence(analysis))
+        self.checked(measure, times, Hardness::Tested, &evidence(analysis))
     }
 
     /// Checks the mean step times of one rank of a fleet. Each rank is a single run whose trace is complete, so any time
     /// above the limit exceeds it.
     pub fn check_means(&self, means: PerSide<StepMeans>) -> Checked {
-        let [before, after] = Side::BOTH.map(|side| [self.value(means[side])]);
+        let Limited::Step(measure) = self.measure else {
+            return Checked::inconclusive(vec![
+                "a fleet has no bill; check the pair of this rank with `tracetree diff`".to_owned(),
+            ]);
+        };
+        let [before, after] = Side::BOTH.map(|side| [value(measure, means[side])]);
         let times = Times { runs: PerSide::new(&before, &after), drift: 0.0, resolution_us: 0.0 };
-        self.checked(times, Hardness::Hard, "")
+        self.checked(measure, times, Hardness::Hard, "")
     }
 
-    fn checked(&self, times: Times<'_>, hardness: Hardness, measured: &str) -> Checked {
-        let (limit, what) = (self.limit, self.measure.words());
+    /// Checks the sum of all lines of a kind in the bill. A change of the program is a fact. The time of the same program
+    /// may be noise, so it fails only if several runs show that the step time differs.
+    fn check_lines(&self, analysis: &Analysis, kind: BillKind) -> Checked {
+        let bill = analysis.bill();
+        let lines: Vec<&BillLine> = bill.lines().iter().filter(|line| line.kind == kind).collect();
+        let label = kind.label();
+        let first = lines.first().map_or_else(String::new, |line| format!(": {}", line.sentence));
+        let Some(limit) = self.limit else {
+            return match lines.len() {
+                0 => Checked { outcome: Outcome::Pass, messages: vec![format!("no {label}")] },
+                count => Checked {
+                    outcome: Outcome::Fail,
+                    messages: vec![format!("{}{first}", counted(count as u64, label))],
+                },
+            };
+        };
+        if let Some((side, reason)) = bill.unknown() {
+            let of = side.map_or_else(String::new, |side| format!("{}: ", analysis.names()[side]));
+            return Checked::inconclusive(vec![format!("no prices are known: {of}{reason}")]);
+        }
+        let price = bill.sum(kind).as_micros();
+        let step = analysis.wall().totals(Side::Baseline).step_ms() * 1e3;
+        let allowed = match limit {
+            Limit::Percent(percent) => percent / 100.0 * step,
+            Limit::Micros(micros) => micros,
+            Limit::Bytes(_) | Limit::Count(_) => 0.0,
+        };
+        let words = format!("{label} {} per step", signed(price));
+        if price <= allowed {
+            let message = format!("{words} is within the limit of {limit}");
+            return Checked { outcome: Outcome::Pass, messages: vec![message] };
+        }
+        let is_significant = analysis.judged().step.is_some_and(|step| step.verdict.is_change());
+        if kind.is_changed() || is_significant {
+            let message = format!("{words} exceeds the limit of {limit}{first}");
+            return Checked { outcome: Outcome::Fail, messages: vec![message] };
+        }
+        Checked::inconclusive(vec![format!(
+            "{words} exceeds the limit of {limit}, but the difference in step time may be noise: record 3 runs per \
+             side{first}"
+        )])
+    }
+
+    fn checked(
+        &self,
+        measure: StepMeasure,
+        times: Times<'_>,
+        hardness: Hardness,
+        measured: &str,
+    ) -> Checked {
+        let Some(limit) = self.limit else {
+            return Checked::inconclusive(vec!["there is no limit".to_owned()]);
+        };
+        let what = measure.words();
         let before = lower_median(times.runs.baseline);
         let Some((shift, decision)) = times.decide(limit.above(before), hardness) else {
             return Checked::inconclusive(vec![format!("the {what} was not measured")]);
@@ -97,28 +160,23 @@ impl FailOn {
         let separator = if measured.is_empty() { "" } else { "; " };
         Checked { outcome, messages: vec![format!("{message}{separator}{measured}")] }
     }
+}
 
-    /// The value of the measure for each run on a side, in µs; `None` if the measure was not recorded.
-    fn of_runs(&self, analysis: &Analysis, side: Side) -> Option<Vec<f64>> {
-        let runs = analysis.run_times().means(side)?;
-        runs.into_iter().map(|means| self.of(analysis, means)).collect()
-    }
+/// The value of a measure for each run on a side, in µs; `None` if the measure was not recorded.
+fn of_runs(measure: StepMeasure, analysis: &Analysis, side: Side) -> Option<Vec<f64>> {
+    // Without GPU events, only the wall time is measured.
+    let is_measured =
+        measure == StepMeasure::Wall || analysis.ledger().measure() == Measure::GpuTime;
+    let runs = analysis.run_times().means(side).filter(|_| is_measured)?;
+    Some(runs.into_iter().map(|means| value(measure, means)).collect())
+}
 
-    /// The value of the measure in µs; `None` if it was not measured. Without GPU events, only the wall time is
-    /// measured.
-    fn of(&self, analysis: &Analysis, means: StepMeans) -> Option<f64> {
-        let is_measured =
-            self.measure == StepMeasure::Wall || analysis.ledger().measure() == Measure::GpuTime;
-        is_measured.then(|| self.value(means))
-    }
-
-    fn value(&self, means: StepMeans) -> f64 {
-        match self.measure {
-            StepMeasure::Wall => means.wall_us,
-            StepMeasure::GpuTime => means.time_us,
-            StepMeasure::Busy => means.busy_us,
-            StepMeasure::Idle => means.idle_us,
-        }
+fn value(measure: StepMeasure, means: StepMeans) -> f64 {
+    match measure {
+        StepMeasure::Wall => means.wall_us,
+        StepMeasure::GpuTime => means.time_us,
+        StepMeasure::Busy => means.busy_us,
+        StepMeasure::Idle => means.idle_us,
     }
 }
 

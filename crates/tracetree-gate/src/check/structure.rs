@@ -375,13 +375,12 @@ impl<'a> Judge<'a> {
         (is_equal || is_coarse && names.all(is_as_often)).then(|| REARRANGED.to_owned())
     }
 
-    /// How much this change alone would change the step time of the baseline, estimated by replay; `None` if the runs
-    /// cannot be replayed.
+    /// What this change does to the step time, by replay; `None` if the runs cannot be replayed.
     fn effect(&self, change: &Change) -> Option<String> {
         let mut changes = self.analysis.changes().list().iter();
         let at = changes.position(|known| std::ptr::eq(known, change))?;
-        let effect = self.analysis.effect_of_change(at)?;
-        Some(signed(effect.alone.as_micros()))
+        let price = self.analysis.bill().price_of_change(at)?;
+        Some(signed(price.as_micros()))
     }
 
     fn evidence(
@@ -428,6 +427,6 @@ pub(super) fn rounded(count: f64) -> f64 {
     (count * 10.0).round() / 10.0 + 0.0
 }
 
-fn signed(time: f64) -> String {
+pub(super) fn signed(time: f64) -> String {
     if time > 0.0 { format!("+{}", micros(time)) } else { micros(time).replace('-', "−") }
 }

@@ -18,7 +18,7 @@ pub use allow::Allow;
 pub use budget::Budget;
 pub(crate) use budget::Quantity;
 pub use date::Date;
-pub use fail_on::{FailOn, StepMeasure};
+pub use fail_on::{FailOn, Limited, StepMeasure};
 pub use limit::Limit;
 pub use memory::{MemoryMeasure, MemoryRule};
 pub use severity::{Scope, Severity};

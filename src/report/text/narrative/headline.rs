@@ -1,12 +1,11 @@
 //! Writes the headline, the evidence for it, and the sentence about the leading change.
 
-use super::super::step_figures::Figures;
 use super::Layer;
-use crate::analysis::Analysis;
 use crate::analysis::changes::{Change, ChangeKind};
 use crate::analysis::steps::WallBasis;
 use crate::analysis::verdict::{Repeats, Verdict};
 use crate::analysis::wall::WallTotals;
+use crate::analysis::{Analysis, Figures};
 use crate::escape::one_line;
 use crate::program::{Measure, counted};
 use crate::side::{PerSide, Side};
@@ -107,8 +106,8 @@ pub(super) fn split(analysis: &Analysis, figures: Figures) -> String {
 pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
     let counts = PerSide::from_fn(|side| analysis.runs()[side].len() + 1);
     match (counts.baseline, counts.candidate) {
-        (1, 1) => return unknown_noise("one run per side", analysis, figures),
-        (1, _) | (_, 1) => return unknown_noise("a single run on one side", analysis, figures),
+        (1, 1) => return unknown("one run per side"),
+        (1, _) | (_, 1) => return unknown("a single run on one side"),
         _ => {}
     }
     let spread = |side: Side| match analysis.run_times().noise(side).and_then(|noise| noise.wall) {
@@ -129,27 +128,8 @@ pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
     format!("medians of {runs}, spread {a} and {b}{verdict}")
 }
 
-/// Says why the noise is unknown and, if possible, how much of the difference the changes explain. For example: `the
-/// changes explain +0.63 of +6.52 ms; one run per side, so the remaining difference may be noise`.
-fn unknown_noise(runs: &str, analysis: &Analysis, figures: Figures) -> String {
-    let changes = analysis.changes();
-    let is_other = |change: &Change| change.kind == ChangeKind::Environment;
-    let effects = if changes.list().is_empty() || changes.list().iter().any(is_other) {
-        None
-    } else {
-        analysis.effects().ok()
-    };
-    let difference = changes.difference();
-    match effects.map(|effects| effects.joint.alone) {
-        Some(joint) if !figures.signed((difference - joint).0 as f64).starts_with('±') => {
-            format!(
-                "the changes explain {} of {}; {runs}, so the remaining difference may be noise",
-                figures.signed(joint.0 as f64),
-                figures.signed(difference.0 as f64)
-            )
-        }
-        Some(_) | None => format!("{runs}: run-to-run noise is unknown"),
-    }
+fn unknown(runs: &str) -> String {
+    format!("{runs}: run-to-run noise is unknown")
 }
 
 /// A remark that the programs are identical, have little in common, or run nothing at all; `None` in all other cases.

@@ -8,8 +8,7 @@
 //! within noise    same program, different speed: within noise, or not tested
 //! next            what to do
 //! ```
-//! The figures add up in two ways. The attributed times add up to the step-time difference. The effects by replay,
-//! together with the parts in the other two layers, also add up to this difference.
+//! The lines are those of the [bill](crate::analysis::bill), so they add up to the step-time difference.
 
 mod headline;
 mod layers;
@@ -17,8 +16,8 @@ mod next;
 
 use super::port::Port;
 use super::remarks::{remarks, runs};
-use super::step_figures::Figures;
-use crate::analysis::Analysis;
+use crate::analysis::bill::BillKind;
+use crate::analysis::{Analysis, Figures};
 use crate::diff::MergedId;
 use crate::side::PerSide;
 use crate::trace::Nanos;
@@ -49,11 +48,12 @@ pub struct Narrative {
     pub other_speed: Layer,
     /// Parts of the difference that no change explains. They are within noise or were not tested.
     pub within_noise: Layer,
-    /// Whether the figures for the changes are effects estimated by replay, not attributed times.
-    pub has_effects: bool,
-    /// A sentence that says why no effects were estimated by replay; `None` if effects were estimated, or if there are
-    /// no changes.
-    pub no_effects: Option<String>,
+    /// Whether the figures are prices by replay, not attributed times.
+    pub has_prices: bool,
+    /// A sentence that says why no price is known; `None` if prices are known, or if there are no changes.
+    pub no_prices: Option<String>,
+    /// The sum of all lines, such as `= +3.55 ms (including +0.05 ms that nothing explains)`; `None` for a single line.
+    pub total: Option<String>,
     /// Remarks about times that the figures do not include.
     pub remarks: Vec<String>,
     /// For each side with several runs, how much the runs vary.
@@ -72,6 +72,8 @@ pub struct Layer {
     pub title: String,
     /// The parts of the layer, largest first.
     pub lines: Vec<Line>,
+    /// Number of lines that are worth listing; the others are small.
+    pub notable: usize,
 }
 
 /// A part of the step-time difference and its cost.
@@ -79,19 +81,16 @@ pub struct Layer {
 #[non_exhaustive]
 #[doc(hidden)]
 pub struct Line {
+    /// What the line is about.
+    pub kind: BillKind,
     /// Position in [`Changes::list`](crate::analysis::changes::Changes::list) if the part is a change.
     pub number: Option<usize>,
     /// What changed.
     pub sentence: String,
-    /// Difference per step, candidate − baseline: the effect by replay if it is known, otherwise the attributed time.
+    /// Difference per step, candidate − baseline: the price by replay if it is known, otherwise the attributed time.
     pub cost: Nanos,
     /// The cost with sign and unit; empty for a change that takes no time itself, such as a different device.
     pub shown: String,
-    /// The attributed time with sign and unit, if the cost is an effect that differs from the attributed time.
-    pub attributed: Option<String>,
-    /// The effect of the change on a step that already contains all other changes; `None` if this effect is the same as
-    /// the cost.
-    pub last: Option<String>,
     /// First call site of the change; empty if the call site is unknown or if the sentence already names the call
     /// site.
     pub place: String,
@@ -121,7 +120,7 @@ impl Narrative {
     /// Builds the narrative of a comparison.
     #[doc(hidden)]
     pub fn of(analysis: &Analysis) -> Narrative {
-        let figures = Figures::of_steps(analysis);
+        let figures = Figures::of_wall(analysis.wall());
         let layers = layers::of(analysis, figures);
         Narrative {
             names: headline::names(analysis),
@@ -138,8 +137,9 @@ impl Narrative {
             certain: layers.certain,
             other_speed: layers.other_speed,
             within_noise: layers.within_noise,
-            has_effects: layers.no_effects.is_none() && !analysis.changes().list().is_empty(),
-            no_effects: layers.no_effects,
+            has_prices: analysis.bill().is_priced(),
+            no_prices: layers.no_prices,
+            total: layers::total(analysis.bill(), figures),
             figures,
         }
     }
@@ -167,24 +167,17 @@ impl Narrative {
         Some(format!("and {} smaller, together {sum}", others.len()))
     }
 
-    /// A description of the figures for the changes, such as `effect on the step, by replay (attributed time)`.
+    /// A description of the figures, such as `price per step, by replay`.
     #[doc(hidden)]
     pub fn measure(&self) -> &'static str {
-        if self.has_effects {
-            "effect on the step, by replay (attributed time)"
-        } else {
-            "attributed time per step"
-        }
+        if self.has_prices { "price per step, by replay" } else { "attributed time per step" }
     }
 }
 
 impl Line {
-    /// Details about the change: the range of the effect, the call site, the usual cause and the certainty; may be
+    /// Details about the change: the call site, the usual cause and the certainty; may be
     /// empty.
     pub fn detail(&self) -> String {
-        let last = self.last.as_ref().map_or_else(String::new, |last| {
-            format!("{} alone, {last} after all other changes", self.shown)
-        });
         let place = match self.place.as_str() {
             "" => String::new(),
             place => format!("first {place}"),
@@ -193,7 +186,7 @@ impl Line {
             "" => String::new(),
             usual => format!("usually {usual}"),
         };
-        let parts = [&last, &place, &usual, self.inferred, &self.remark];
+        let parts = [&place, &usual, self.inferred, &self.remark];
         let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         parts.join("; ")
     }

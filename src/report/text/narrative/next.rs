@@ -1,14 +1,13 @@
 //! Suggests at most three actions, with commands where possible.
 
-use super::super::step_figures::Figures;
 use super::layers::Layers;
 use super::{Action, Line};
-use crate::analysis::Analysis;
 use crate::analysis::comparability::damage;
 use crate::analysis::runs::has_runs;
 use crate::analysis::verdict::Verdict;
+use crate::analysis::{Analysis, Figures};
 use crate::side::Side;
-use crate::trace::CAPTURE_FOLDER;
+use crate::trace::{CAPTURE_FOLDER, Nanos};
 use std::collections::BTreeSet;
 
 /// Maximum number of suggested actions.
@@ -24,8 +23,10 @@ pub(super) fn actions(analysis: &Analysis, figures: Figures, layers: &Layers) ->
         });
     }
     actions.extend(layers.certain.lines.first().and_then(of_change));
-    let parts = layers.other_speed.lines.iter().chain(&layers.within_noise.lines);
-    let advice = parts.map(|line| line.remark.as_str()).find(|remark| remark.starts_with("try "));
+    let parts = [&layers.other_speed, &layers.within_noise];
+    let parts = parts.into_iter().flat_map(|layer| layer.lines.iter().take(layer.notable));
+    let slower = parts.filter(|line| line.cost > Nanos::ZERO);
+    let advice = slower.map(|line| line.remark.as_str()).find(|remark| remark.starts_with("try "));
     actions.extend(advice.map(|advice| Action { text: advice.to_owned(), command: String::new() }));
     if !has_runs(analysis.runs()) {
         actions.push(more_runs(analysis));

@@ -1,22 +1,21 @@
 //! Formats step times with about four significant digits and in a common unit.
 
-use crate::analysis::Analysis;
-use crate::analysis::wall::WallTotals;
+use super::wall::{Wall, WallTotals};
 use crate::side::PerSide;
 use crate::signed::signed;
 
 /// The format for all step times of one comparison: a common unit, and about four significant digits.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::report) struct Figures {
-    pub(in crate::report) unit: &'static str,
+pub(crate) struct Figures {
+    pub(crate) unit: &'static str,
     scale: f64,
     decimals: usize,
 }
 
 impl Figures {
     /// Chooses a unit and a number of decimals that suit the step times of both sides.
-    pub(in crate::report) fn of_steps(analysis: &Analysis) -> Figures {
-        Figures::of(PerSide::from_fn(|side| analysis.wall().totals(side)))
+    pub(crate) fn of_wall(wall: &Wall) -> Figures {
+        Figures::of(PerSide::from_fn(|side| wall.totals(side)))
     }
 
     fn of(totals: PerSide<WallTotals>) -> Figures {
@@ -30,22 +29,22 @@ impl Figures {
         }
     }
 
-    pub(in crate::report) fn show(self, nanos: f64) -> String {
+    pub(crate) fn show(self, nanos: f64) -> String {
         format!("{:.*}", self.decimals, nanos / self.scale)
     }
 
     /// Formats a time with a sign and its unit.
-    pub(in crate::report) fn signed(self, nanos: f64) -> String {
+    pub(crate) fn signed(self, nanos: f64) -> String {
         format!("{} {}", self.signed_bare(nanos), self.unit)
     }
 
     /// Formats a time with a sign and without its unit.
-    pub(in crate::report) fn signed_bare(self, nanos: f64) -> String {
+    pub(crate) fn signed_bare(self, nanos: f64) -> String {
         signed(nanos / self.scale, self.decimals)
     }
 
     /// Formats two times, such as `177.6 → 141.1 ms`.
-    pub(super) fn change(self, time: PerSide<f64>) -> String {
+    pub(crate) fn change(self, time: PerSide<f64>) -> String {
         let [a, b] = [time.baseline, time.candidate].map(|time| self.show(time));
         if a == b {
             format!("{a} {} on both sides", self.unit)
@@ -55,7 +54,7 @@ impl Figures {
     }
 
     /// Formats a time with its unit.
-    pub(super) fn with_unit(self, nanos: f64) -> String {
+    pub(crate) fn with_unit(self, nanos: f64) -> String {
         format!("{} {}", self.show(nanos), self.unit)
     }
 }

@@ -1,0 +1,78 @@
+//! The `bill` table: one account of the step-time difference. Its prices add up to the difference.
+
+use super::table::{Column, ColumnType, Columns, Table};
+use crate::analysis::Analysis;
+use crate::analysis::bill::BillLine;
+use crate::analysis::changes::Change;
+use crate::side::Side;
+use std::sync::Arc;
+
+/// A line of the bill, with its number.
+type Row = (usize, BillLine);
+
+pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    Columns::default()
+        .whole("bill_line", "number of the line, counted from 0", |_: &Analysis, r: &Row| r.0.into())
+        .word(
+            "kind",
+            "what the line is about. `environment`: other versions or another device; `change`: the program; \
+             `together`: all changes together, minus the sum of their prices; `hardware`, `software`: what another \
+             device explains, and what its libraries and kernels do beyond that; `wait`: waiting for something else \
+             than the GPU; `host`: host times of the same calls; `pauses`: single long host times; `clock`: durations \
+             of the same kernels; `overlap`: idle time at the same calls (only without prices); `rest`: what nothing \
+             explains",
+            |_, r| r.1.kind.label().into(),
+        )
+        .word(
+            "certainty",
+            "of changes: `certain`: read from the trace; `likely`: inferred from kernel names",
+            |a, r| change(a, r).map(|change| change.certainty.label()).into(),
+        )
+        .micros_difference(
+            "price_us",
+            "what the line does to the step time, by replay: candidate − baseline per step; empty if the traces cannot \
+             be replayed. All rows add up to the difference in step time",
+            |a, r| Some(r.1.price).filter(|_| a.bill().is_priced()).into(),
+        )
+        .micros_difference(
+            "attributed_us",
+            "the time that is attributed to the line; only if no prices are known. All rows add up to the difference in \
+             step time",
+            |a, r| Some(r.1.price).filter(|_| !a.bill().is_priced()).into(),
+        )
+        .text("sentence", "what happened", |_, r| r.1.sentence.as_str().into())
+        .text("where", "where the change first occurs: module class and user frame", |a, r| {
+            change(a, r).map(|change| change.place.as_str()).into()
+        })
+        .text("hint", "what to try or to check", |_, r| r.1.advice.as_str().into())
+        .whole("change", "number of the change in changes.csv and change_sites.csv", |_, r| r.1.change.into())
+        .whole("sites", "number of calls that belong to the change, in all compared steps", |a, r| {
+            change(a, r).map(|change| change.nodes.len()).into()
+        })
+        .column(uid("uid1", Side::Baseline))
+        .column(uid("uid2", Side::Candidate))
+        .whole("node", "first line with this change in `merged_tree_output.txt`, counted from 0", |_, r| {
+            r.1.node.map(|node| node.index()).into()
+        })
+        .table(
+            (name, "one row per line of the bill: changes first, then the same program at another speed, then the rest"),
+            analysis,
+            |analysis| Box::new(analysis.bill().lines().to_vec().into_iter().enumerate()),
+        )
+}
+
+fn change<'a>(analysis: &'a Analysis, row: &Row) -> Option<&'a Change> {
+    row.1.change.map(|at| &analysis.changes().list()[at])
+}
+
+/// A column with the uid of the first call.
+fn uid(name: &str, side: Side) -> Column<Analysis, Row> {
+    const MEANING: &str = "uid of the first call of the change";
+    let column = Column::new(name, ColumnType::Uid, MEANING, move |a: &Analysis, r: &Row| {
+        let tree = a.tree(side);
+        let call = r.1.node.and_then(|node| a.diff().merged().node(node).call(side));
+        let event = call.and_then(|call| tree.event(call));
+        event.map(|event| tree.trace().uid(event).0).into()
+    });
+    column.side(side)
+}
