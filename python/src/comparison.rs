@@ -259,7 +259,7 @@ impl Comparison {
         self.of_kind(TableKind::Verdicts)
     }
 
-    /// One account of the step-time difference: lines whose prices add up to it (`bill.csv`).
+    /// The lines into which the step-time difference is divided, each with one price (`bill.csv`).
     #[getter]
     fn bill(&self) -> Table {
         self.of_kind(TableKind::Bill)

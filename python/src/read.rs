@@ -7,6 +7,7 @@ use crate::trace::Trace;
 use crate::work::{self, Watch};
 use pyo3::prelude::*;
 use std::sync::Arc;
+use tracetree::program::rank_of;
 use tracetree::trace::{ReadOptions, ReadProgress};
 use tracetree::{Cancel, Input, Side, Stage};
 
@@ -37,6 +38,15 @@ pub(crate) fn read(
     })?;
     let trace = trace.map_err(|error| raise(py, &error))?;
     Ok(Trace::new(trace, origin.map(Arc::new)))
+}
+
+/// The rank that the trace in a file was recorded on, by the head of the file or by its name; `None` if unknown.
+#[pyfunction]
+pub(crate) fn rank_of_file(py: Python<'_>, path: String) -> Option<i64> {
+    py.detach(|| {
+        let header = tracetree::Trace::read_header_with(&path, &ReadOptions::default());
+        rank_of(&header.unwrap_or_default(), &path)
+    })
 }
 
 /// Reads an input.

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use tracetree::CallTree;
 use tracetree::analysis::efficiency::{EfficiencyInfo, Models, Peaks, TraceEfficiency};
 use tracetree::analysis::memory::MemorySummary;
-use tracetree::program::TraceInfo;
+use tracetree::program::{TraceInfo, rank_of};
 use tracetree::report::{DescribedTrace, write_info_json};
 use tracetree::trace::Uid;
 
@@ -58,6 +58,12 @@ impl Trace {
     #[getter]
     fn source(&self) -> &str {
         self.trace.source()
+    }
+
+    /// The rank that the trace was recorded on, by its content or its name; `None` if unknown.
+    #[getter]
+    fn rank(&self) -> Option<i64> {
+        rank_of(self.trace.header(), self.trace.source())
     }
 
     /// Number of elements in `traceEvents`.

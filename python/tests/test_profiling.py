@@ -66,12 +66,12 @@ def test_the_handler_writes_a_file_for_each_rank_and_step(
     for step in (5, 10):
         profiler.step_num = step
         handler(profiler)
-    files = sorted(path.name for path in (tmp_path / "runs").iterdir())
+    files = sorted(path.name for path in (tmp_path / "runs" / "run0").iterdir())
     assert files == ["rank3.step10.json.gz", "rank3.step5.json.gz"]
     # Without a schedule, only one trace is written, however often the program calls step().
     profiler.record_steps = False
     handler(profiler)
-    assert len(tracetree.open(tmp_path / "runs" / "rank3.json.gz")) == len(tracetree.open(pair[0]))
+    assert len(tracetree.open(tmp_path / "runs" / "run0" / "rank3.json.gz")) == len(tracetree.open(pair[0]))
 
 
 def test_a_failed_export_leaves_no_file(pair: tuple[Path, Path], tmp_path: Path) -> None:
@@ -82,7 +82,42 @@ def test_a_failed_export_leaves_no_file(pair: tuple[Path, Path], tmp_path: Path)
 
     with pytest.raises(OSError, match="full"):
         tracetree.trace_handler(tmp_path)(Broken(pair[0]))
-    assert list(tmp_path.iterdir()) == []
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_recordings_into_one_folder_are_its_runs(
+    pair: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profiler = StandIn(pair[0])
+    profiler.record_steps = False
+    for _ in range(3):
+        for rank in ("0", "1"):
+            monkeypatch.setenv("RANK", rank)
+            tracetree.trace_handler(tmp_path / "old")(profiler)
+    files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.gz"))
+    assert files == [f"old/run{run}/rank{rank}.json.gz" for run in range(3) for rank in range(2)]
+    # The runs of a folder are the runs of a side. Two ranks are not.
+    with pytest.raises(tracetree.UsageError, match="traces of 2 ranks"):
+        tracetree.diff(tmp_path / "old", tmp_path / "old")
+    compared = tracetree.diff(tmp_path / "old", tmp_path / "old", rank=1)
+    assert len(compared.summary()["trace1"]["runs"]) > 0 and compared.summary()["trace1"]["runs"]["count"] == 3
+    # A run with a given number is recorded once.
+    with pytest.raises(FileExistsError, match="run2 already has a trace of rank 1"):
+        tracetree.trace_handler(tmp_path / "old", run=2)
+    tracetree.trace_handler(tmp_path / "old", run=7)(profiler)
+    tracetree.trace_handler(tmp_path / "old")(profiler)
+    assert (tmp_path / "old" / "run8" / "rank1.json.gz").is_file()
+
+
+def test_cycles_and_both_sides_are_not_the_runs_of_one_side(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    for name in ("cycles/rank0.step5.json.gz", "cycles/rank0.step10.json.gz", "both/before.run0.json.gz",
+                 "both/after.run0.json.gz"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(pair[0], tmp_path / name)
+    with pytest.raises(tracetree.UsageError, match="cycles of one recording"):
+        tracetree.diff(tmp_path / "cycles", pair[1])
+    with pytest.raises(tracetree.UsageError, match="both sides, before"):
+        tracetree.diff(tmp_path / "both", pair[1])
 
 
 def test_the_handler_follows_no_link_that_waits_under_a_temporary_name(
@@ -90,11 +125,12 @@ def test_the_handler_follows_no_link_that_waits_under_a_temporary_name(
 ) -> None:
     monkeypatch.setenv("RANK", "0")
     (tmp_path / "precious").write_text("mine")
-    runs = tmp_path / "runs"
-    runs.mkdir()
+    runs = tmp_path / "runs" / "run0"
+    runs.mkdir(parents=True)
     for name in [f".{os.getpid()}.rank0.json.gz", "rank0.json.gz", "rank0.json.gz.part"]:
         (runs / name).symlink_to(tmp_path / "precious")
-    tracetree.trace_handler(runs)(StandIn(pair[0]))
+    (runs / "rank0.json.gz").unlink()
+    tracetree.trace_handler(runs.parent, run=0)(StandIn(pair[0]))
     assert (tmp_path / "precious").read_text() == "mine"
     assert not (runs / "rank0.json.gz").is_symlink()
 

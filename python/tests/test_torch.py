@@ -48,8 +48,8 @@ def steps_of(path: str | None) -> int:
 
 def test_the_recorder_marks_the_active_steps(step: Callable[[], None], tmp_path: Path) -> None:
     for calls, steps in ((8, 5), (20, 5), (7, 4), (6, 3)):
-        p = recorded(tmp_path, step, calls)
-        assert p.path == str(tmp_path / "rank0.json.gz") and p.paths == [p.path]
+        p = recorded(tmp_path / str(calls), step, calls)
+        assert p.path == str(tmp_path / str(calls) / "run0" / "rank0.json.gz") and p.paths == [p.path]
         assert steps_of(p.path) == steps, f"{calls} calls"
     info = tracetree.open(p.path).info()
     assert info["contents"]["shapes"] and info["contents"]["stacks"] and info["contents"]["modules"]
@@ -57,7 +57,7 @@ def test_the_recorder_marks_the_active_steps(step: Callable[[], None], tmp_path:
 
 def test_the_whole_block_is_recorded_without_a_schedule(step: Callable[[], None], tmp_path: Path) -> None:
     p = recorded(tmp_path, step, 4, schedule=None)
-    assert p.path == str(tmp_path / "rank0.json.gz") and steps_of(p.path) == 4
+    assert p.path == str(tmp_path / "run0" / "rank0.json.gz") and steps_of(p.path) == 4
 
 
 def test_a_step_that_begins_with_step_is_kept(step: Callable[[], None], tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_the_handler_names_files_by_the_schedule(step: Callable[[], None], tmp_p
             for _ in range(9):
                 step()
                 profiler.step()
-        assert sorted(path.name for path in (tmp_path / name).iterdir()) == files, name
+        assert sorted(path.name for path in (tmp_path / name / "run0").iterdir()) == files, name
 
 
 def test_profilers_can_be_compared() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Union
 from tracetree._arguments import LONGEST
 from tracetree._errors import TraceError, UsageError
 from tracetree._names import kind, shortened
-from tracetree._native import Trace
+from tracetree._native import Trace, rank_of_file
 
 if TYPE_CHECKING:
     from tracetree._native import _Kept, _Source
@@ -120,7 +120,10 @@ def files(given: Any) -> list[Any]:
     if len(path) > LONGEST:
         return [given]
     if os.path.isdir(path):
-        found = [entry.path for entry in os.scandir(path) if entry.is_file() and entry.name.endswith(ENDS)]
+        found = traces_in(path) or [one for place in run_folders(path) for one in traces_in(place)]
+        check_side(path, found)
+        if found:
+            return found
     elif any(mark in os.path.basename(path) for mark in "*?[") and not os.path.exists(path):
         import glob
 
@@ -135,6 +138,47 @@ def files(given: Any) -> list[Any]:
             path=path,
         )
     return sorted(found)
+
+
+def traces_in(folder: str) -> list[str]:
+    """The traces in a folder, sorted by name."""
+    return sorted(entry.path for entry in os.scandir(folder) if entry.is_file() and entry.name.endswith(ENDS))
+
+
+def run_folders(folder: str) -> list[str]:
+    """The folders ``run0``, ``run1``, … in a folder, in order."""
+    from tracetree._profiling import is_run
+
+    places = [entry for entry in os.scandir(folder) if entry.is_dir() and is_run(entry.name)]
+    return [place.path for place in sorted(places, key=lambda place: int(place.name[3:]))]
+
+
+def check_side(folder: str, found: list[str]) -> None:
+    """Raises ``UsageError`` if the traces in a folder are not the runs of one side: if they are both sides that
+    ``compare_steps`` recorded, or several cycles of one recording."""
+    import re
+
+    names = [os.path.basename(path) for path in found]
+    if all(any(name.startswith(side) for name in names) for side in ("before.", "after.")):
+        raise UsageError(
+            f"{folder}: contains the recordings of both sides, before.* and after.*: pass a pattern for each side, "
+            f"such as {os.path.join(folder, 'before.*')!r}",
+            kind="usage",
+            path=folder,
+        )
+    recordings: dict[tuple[str, str], str] = {}
+    for path in found:
+        cycle = re.fullmatch(r"(rank\d+)\.step\d+\..*", os.path.basename(path))
+        if cycle is None:
+            continue
+        first = recordings.setdefault((os.path.dirname(path), cycle[1]), path)
+        if first != path:
+            raise UsageError(
+                f"{first} and {path}: these are cycles of one recording, which are not runs of their own: pass one of "
+                "them, or record each run with tracetree.profile()",
+                kind="usage",
+                path=folder,
+            )
 
 
 def of_rank(sources: list[_Source], rank: int | None) -> list[_Source]:
@@ -175,13 +219,12 @@ def is_baseline_file(sources: list[_Source]) -> bool:
 
 
 def rank_of(given: _Source) -> int | None:
-    """The rank in a file name; ``None`` if the name contains no rank."""
+    """The rank that a trace was recorded on, by its content or, if the content does not say it, by its name."""
+    if isinstance(given, Trace):
+        return given.rank
     if not isinstance(given, (str, os.PathLike)):
         return None
-    import re
-
-    found = re.search(r"rank[_-]?(\d+)", os.path.basename(given), re.IGNORECASE)
-    return int(found[1]) if found else None
+    return rank_of_file(os.fspath(given))
 
 
 def first_name(sources: list[_Source]) -> str:

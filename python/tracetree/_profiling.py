@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from types import TracebackType
@@ -12,21 +13,38 @@ from typing import Any
 from tracetree._errors import TraceWarning
 
 
-def trace_handler(folder: str | os.PathLike[str]) -> Callable[[Any], None]:
+def trace_handler(
+    folder: str | os.PathLike[str], *, run: int | None = None
+) -> Callable[[Any], None]:
     """A handler for ``torch.profiler.profile(on_trace_ready=…)`` that writes traces to ``folder``.
 
-    Each rank writes its own compressed files: ``rank0.json.gz``, or ``rank0.step5.json.gz`` if the profiler's
-    schedule has several cycles. ``tracetree diff runs/old runs/new`` matches these files by rank and step. A
-    file appears only when it is complete.
+    Nothing is overwritten: each handler writes to the next free folder, ``run0``, ``run1``, …, unless ``run`` is given.
+    A run is free if this rank has no file in it and in no later one, so ranks that record equally often agree. In it,
+    each rank writes its own compressed files: ``rank0.json.gz``, or ``rank0.step5.json.gz`` if the profiler's schedule
+    has several cycles. ``tracetree diff runs/old runs/new`` takes the folders' runs as the runs of both sides. A file
+    appears only when it is complete.
+
+    Raises ``FileExistsError`` if this rank already has a file in the given run.
     """
+    if run is not None:
+        check_counts({"run": run})
+        taken = runs_of(folder, rank())
+        if run in taken:
+            raise FileExistsError(
+                f"{os.path.join(os.fspath(folder), f'run{run}')} already has a trace of rank {rank()}: omit run= to "
+                "record the next run, or remove the file"
+            )
 
     def write(profiler: Any) -> None:
+        if write.run is None:  # type: ignore[attr-defined]
+            write.run = max(runs_of(folder, rank()), default=-1) + 1  # type: ignore[attr-defined]
+        place = os.path.join(os.fspath(folder), f"run{write.run}")  # type: ignore[attr-defined]
         step = getattr(profiler, "step_num", 0)
-        target = trace_path(folder, rank(), step if has_cycles(profiler) else 0)
+        target = trace_path(place, rank(), step if has_cycles(profiler) else 0)
         if target in write.paths:  # type: ignore[attr-defined]
             # An earlier trace already has this name: add the step to the name.
-            target = trace_path(folder, rank(), step)
-        place, name = os.path.split(target)
+            target = trace_path(place, rank(), step)
+        name = os.path.basename(target)
         os.makedirs(place, exist_ok=True)
         # Write to a new temporary folder first: an attacker cannot place a link there, and a partial file cannot be
         # mistaken for a trace.
@@ -39,9 +57,30 @@ def trace_handler(folder: str | os.PathLike[str]) -> Callable[[Any], None]:
             os.replace(os.path.join(aside, name), target)
         write.paths.append(target)  # type: ignore[attr-defined]
 
+    write.run = run  # type: ignore[attr-defined]
     write.paths = []  # type: ignore[attr-defined]
     write.ending = False  # type: ignore[attr-defined]
     return write
+
+
+def runs_of(folder: str | os.PathLike[str], rank: int) -> list[int]:
+    """The numbers of the runs in ``folder`` that have a file of a rank."""
+    try:
+        places = [entry for entry in os.scandir(folder) if entry.is_dir()]
+    except FileNotFoundError:
+        return []
+    numbers = [int(place.name[3:]) for place in places if is_run(place.name)]
+    own = re.compile(rf"rank{rank}\.")
+    return [
+        number
+        for number in numbers
+        if any(own.match(name) for name in os.listdir(os.path.join(folder, f"run{number}")))
+    ]
+
+
+def is_run(name: str) -> bool:
+    """Whether ``name`` is the name of a run's folder, such as ``run0``."""
+    return re.fullmatch(r"run(0|[1-9]\d*)", name) is not None
 
 
 def trace_path(folder: str | os.PathLike[str], rank: int, step: int) -> str:
@@ -115,7 +154,8 @@ class profile:
     ``folder``.
 
     ``with tracetree.profile("runs/new") as p:`` wraps ``torch.profiler.profile`` with shapes and Python stacks, and
-    writes one file for each rank. Call ``p.step()`` after each step of the program. The first ``wait`` steps run
+    writes one file for each rank, ``runs/new/run0/rank0.json.gz``. Nothing is overwritten: the next recording into the
+    same folder is ``run1``; ``run`` chooses the number. Call ``p.step()`` after each step of the program. The first ``wait`` steps run
     without the profiler. The next ``warmup`` steps run under the profiler without being recorded, and the next
     ``active`` steps are recorded. This cycle runs ``repeat`` times; if ``repeat`` is 0, it is repeated until the block
     ends. Each cycle is recorded to its own file. ``schedule=None`` records the whole block instead. Any other value of
@@ -133,6 +173,7 @@ class profile:
         self,
         folder: str | os.PathLike[str],
         *,
+        run: int | None = None,
         wait: int = 1,
         warmup: int = 2,
         active: int = 5,
@@ -161,7 +202,7 @@ class profile:
             # PyTorch records step boundaries only if there is a schedule.
             everything = profiler.ProfilerAction.RECORD
             schedule = lambda step: everything  # noqa: E731
-        self._handler = trace_handler(folder)
+        self._handler = trace_handler(folder, run=run)
         self._steps = 0
         wanted: dict[str, Any] = {"record_shapes": True, "with_stack": True, **options}
         self.profiler: Any = profiler.profile(

@@ -162,7 +162,7 @@ stages! {
     priced: Result<Prices, (Option<Side>, Reason)> =
         Prices::of[diff, ledger, wall, comparability, changes, porting];
 
-    /// The account of the step-time difference: lines whose prices add up to it.
+    /// The lines into which the step-time difference is divided, each with one price.
     bill: Bill = Bill::of[diff, wall, changes, porting, names, priced];
 
     /// The effect of each change on the step time, computed by replay; or the reason if the traces cannot be replayed,

@@ -6,13 +6,16 @@
 
 use super::{Captured, ComparisonOptions, Input, Source, build, read};
 use crate::analysis::wall::StepWall;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::program::{Measure, Program};
 use crate::side::{PerSide, Side};
+use std::collections::BTreeSet;
 
 /// Maximum total number of events per side to keep in memory until the runs are compared. If keeping a run in memory
 /// would exceed the maximum, the run is discarded and read again later.
 const KEPT_EVENTS: usize = 2_000_000;
+/// Maximum number of ranks that a message lists.
+const LISTED: usize = 8;
 
 /// The index of the median run among `runs` runs sorted by step time.
 pub(super) fn middle(runs: usize) -> usize {
@@ -40,35 +43,61 @@ fn of_side(side: Side, runs: Vec<Input>, options: &ComparisonOptions) -> Result<
         options.cancel.check(input.name())?;
         let mut input = input.repeatable()?;
         let captured = read(side, &mut input, options)?;
-        let rank = Rank::of(side, &captured, options)?;
+        let (key, rank) = Key::of(side, &captured, options)?;
         let events = captured.0.len();
         if kept + events > KEPT_EVENTS {
-            return Ok((rank, Source::Unread(input)));
+            return Ok((key, rank, Source::Unread(input)));
         }
         kept += events;
-        Ok((rank, Source::Read(captured)))
+        Ok((key, rank, Source::Read(captured)))
     });
-    let mut ranked = ranked.collect::<Result<Vec<(Rank, Source)>>>()?;
+    let mut ranked = ranked.collect::<Result<Vec<(Key, Option<i64>, Source)>>>()?;
+    check_ranks(&ranked)?;
     ranked.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(ranked.into_iter().map(|(_, source)| source).collect())
+    Ok(ranked.into_iter().map(|(_, _, source)| source).collect())
+}
+
+/// Fails if the runs of a side are different ranks of one job, which do different work at the same time and are not
+/// repeats.
+fn check_ranks(runs: &[(Key, Option<i64>, Source)]) -> Result<()> {
+    let ranks: BTreeSet<i64> = runs.iter().filter_map(|(_, rank, _)| *rank).collect();
+    if ranks.len() < 2 {
+        return Ok(());
+    }
+    let listed: Vec<String> = ranks.iter().take(LISTED).map(i64::to_string).collect();
+    let more = if ranks.len() > LISTED { ", …" } else { "" };
+    let message = format!(
+        "and others: these are traces of {} ranks ({}{more}), which are not runs of one program",
+        ranks.len(),
+        listed.join(", ")
+    );
+    let name = runs.first().map_or("runs", |(key, ..)| key.name.as_str());
+    Err(Error::usage(name, message)
+        .remedy("pass the runs of one rank, or compare all ranks with two folders: tracetree diff DIR1 DIR2"))
 }
 
 /// The sort key of a run. Runs with the same step time are ordered by a hash of the file content, then by name.
 /// Ordering by name is harmless, because files with the same content are interchangeable.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
+struct Key {
     step: StepWall,
     content: u128,
     name: String,
 }
 
-impl Rank {
-    fn of(side: Side, captured: &Captured, options: &ComparisonOptions) -> Result<Rank> {
+impl Key {
+    /// The key of a run, and the rank on which it was recorded.
+    fn of(
+        side: Side,
+        captured: &Captured,
+        options: &ComparisonOptions,
+    ) -> Result<(Key, Option<i64>)> {
         let program = Program::with_repeats(build(side, captured, options)?, options.diff.repeats);
         let measure = Measure::of(PerSide::new(program.tree(), program.tree()));
         let step = StepWall::of(&program, measure);
         let trace = &captured.0;
-        Ok(Rank { step, content: trace.content_hash(), name: trace.source().to_owned() })
+        let key = Key { step, content: trace.content_hash(), name: trace.source().to_owned() };
+        Ok((key, program.evidence().rank))
     }
 }
 

@@ -163,14 +163,13 @@ const STACKS: ReportFile = ReportFile::Other("stacks.json", |shared, _, _, out| 
 });
 
 /// The tables of every report.
-const USUAL: [TableKind; 8] = [
+const USUAL: [TableKind; 7] = [
     TableKind::Rows,
     TableKind::UniqueArgs,
     TableKind::Names,
     TableKind::KernelEvents,
     TableKind::UidMap,
     TableKind::Bill,
-    TableKind::Changes,
     TableKind::ChangeSites,
 ];
 

@@ -1,4 +1,4 @@
-//! The `bill` table: one account of the step-time difference. Its prices add up to the difference.
+//! The `bill` table divides the step-time difference into lines. Their prices add up to the difference.
 
 use super::table::{Column, ColumnType, Columns, Table};
 use crate::analysis::Analysis;
@@ -19,8 +19,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
              `together`: all changes together, minus the sum of their prices; `hardware`, `software`: what another \
              device explains, and what its libraries and kernels do beyond that; `wait`: waiting for something else \
              than the GPU; `host`: host times of the same calls; `pauses`: single long host times; `clock`: durations \
-             of the same kernels; `overlap`: idle time at the same calls (only without prices); `rest`: what nothing \
-             explains",
+             of the same kernels; `overlap`: idle time at the same calls (only without prices); `rest`: \
+             unexplained",
             |_, r| r.1.kind.label().into(),
         )
         .word(
@@ -45,7 +45,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             change(a, r).map(|change| change.place.as_str()).into()
         })
         .text("hint", "what to try or to check", |_, r| r.1.advice.as_str().into())
-        .whole("change", "number of the change in changes.csv and change_sites.csv", |_, r| r.1.change.into())
+        .whole("change", "number of the change, as in change_sites.csv", |_, r| r.1.change.into())
         .whole("sites", "number of calls that belong to the change, in all compared steps", |a, r| {
             change(a, r).map(|change| change.nodes.len()).into()
         })

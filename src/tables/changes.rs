@@ -1,7 +1,7 @@
 //! The `changes` table lists what changed and how much each change costs; the costs add up to the difference
 //! in step time. The `change_sites` table lists the calls in each change.
 
-use super::table::{ColumnType, Columns, Table};
+use super::table::{Column, ColumnType, Columns, Table};
 use crate::analysis::Analysis;
 use crate::analysis::changes::{Change, WithoutChange};
 use crate::diff::MergedId;
@@ -110,23 +110,32 @@ fn parts(analysis: &Analysis) -> Vec<Part> {
     parts.chain(changes.without_change().map(rest)).collect()
 }
 
-/// A row of the `change_sites` table, which describes one call in a change: the number and kind of the
-/// change, and the call's node.
-type Site = (usize, &'static str, MergedId);
+/// A row of the `change_sites` table, which describes one call in a change.
+#[derive(Clone)]
+struct Site {
+    change: usize,
+    kind: &'static str,
+    /// The line of the bill.
+    line: Option<usize>,
+    node: MergedId,
+    /// Whether a call above it belongs to the same change.
+    is_nested: bool,
+}
 
 pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {
     const TEXT: (ColumnType, &str) = (ColumnType::Text, "");
     const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
     Columns::default()
-        .whole("change", "number of the change in changes.csv", |_: &Analysis, r: &Site| r.0.into())
-        .word("kind", "kind of the change", |_, r| r.1.into())
+        .whole("bill_line", "line in bill.csv", |_: &Analysis, r: &Site| r.line.into())
+        .whole("change", "number of the change, as in bill.csv", |_, r| r.change.into())
+        .word("kind", "kind of the change", |_, r| r.kind.into())
         .sides("name_*", TEXT, "name of the call; empty if the side does not have the call", |a, r, side| {
-            let call = a.diff().merged().node(r.2).call(side);
+            let call = a.diff().merged().node(r.node).call(side);
             call.map(|call| a.tree(side).name(call)).into()
         })
-        .text("module", "the innermost module around the call", |a, r| a.diff().module_of(r.2).into())
+        .text("module", "the innermost module around the call", |a, r| a.diff().module_of(r.node).into())
         .sides("arguments_*", TEXT, "shapes and types of the op's arguments", |a, r, side| {
-            let call = a.diff().merged().node(r.2).call(side);
+            let call = a.diff().merged().node(r.node).call(side);
             let arguments = call.and_then(|call| a.tree(side).arguments(call));
             arguments
                 .map(|arguments| {
@@ -142,25 +151,61 @@ pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {
             TIME,
             "time of the GPU events launched by the call and by the calls below it; in traces without GPU events, \
              host self time of ops",
-            |a, r, side| time(a, r.2, side).into(),
+            |a, r, side| time(a, r.node, side).into(),
         )
-        .whole("node", "the call's line in `merged_tree_output.txt`, counted from 0", |_, r| r.2.index().into())
+        .word(
+            "nested",
+            "`yes` if a call above it belongs to the same change, so that its time is part of that call's time",
+            |_, r| if r.is_nested { "yes" } else { "no" }.into(),
+        )
+        .column(uid("uid1", Side::Baseline))
+        .column(uid("uid2", Side::Candidate))
+        .whole("node", "the call's line in `merged_tree_output.txt`, counted from 0", |_, r| {
+            r.node.index().into()
+        })
         .table(
             (name, "one row per call that belongs to a change: a matched op that differs, or an outermost unmatched \
                     call"),
             analysis,
             |analysis| {
-                let of = |(number, change): (usize, &Change)| {
-                    let kind = change.kind.label();
-                    let mut nodes = change.nodes.clone();
-                    nodes.sort_unstable();
-                    nodes.dedup();
-                    nodes.into_iter().map(move |node| (number, kind, node)).collect::<Vec<Site>>()
-                };
                 let changes = analysis.changes().list().iter().enumerate();
-                Box::new(changes.flat_map(of).collect::<Vec<Site>>().into_iter())
+                let sites = changes.flat_map(|(at, change)| sites_of(analysis, at, change));
+                Box::new(sites.collect::<Vec<Site>>().into_iter())
             },
         )
+}
+
+/// The calls of a change, in the order of the merged tree.
+fn sites_of(analysis: &Analysis, number: usize, change: &Change) -> Vec<Site> {
+    let merged = analysis.diff().merged();
+    let mut nodes = change.nodes.clone();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let is_site = |node: &MergedId| nodes.binary_search(node).is_ok();
+    let above =
+        |node: MergedId| std::iter::successors(merged.parent(node), |&up| merged.parent(up));
+    let mut lines = analysis.bill().lines().iter();
+    let line = lines.position(|line| line.change == Some(number));
+    let site = |&node: &MergedId| Site {
+        change: number,
+        kind: change.kind.label(),
+        line,
+        node,
+        is_nested: above(node).any(|up| is_site(&up)),
+    };
+    nodes.iter().map(site).collect()
+}
+
+/// A column with the uid of a site's call.
+fn uid(name: &str, side: Side) -> Column<Analysis, Site> {
+    let column =
+        Column::new(name, ColumnType::Uid, "uid of the call", move |a: &Analysis, r: &Site| {
+            let tree = a.tree(side);
+            let call = a.diff().merged().node(r.node).call(side);
+            let event = call.and_then(|call| tree.event(call));
+            event.map(|event| tree.trace().uid(event).0).into()
+        });
+    column.side(side)
 }
 
 fn time(analysis: &Analysis, node: MergedId, side: Side) -> Option<Nanos> {

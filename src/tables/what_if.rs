@@ -29,7 +29,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
              `no_effect`: why there are no effects; all other values: lower bounds of the step time",
             |_: &Analysis, r: &What| r.what.into(),
         )
-        .whole("change", "number of the change in changes.csv", |_, r| r.change.into())
+        .whole("change", "number of the change, as in bill.csv", |_, r| r.change.into())
         .text("sentence", "what changed, what a bound assumes, or why there is no effect", |_, r| {
             r.sentence.as_str().into()
         })

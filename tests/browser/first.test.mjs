@@ -30,12 +30,12 @@ for (const report of REPORTS) {
       near(number(lead), (price_us ?? cost_us) / scale);
       return number(lead);
     });
-    const listed = new Set(rows.map(([change]) => change));
-    const unlisted = summary.changes.filter((_, at) => !listed.has(at)).reduce((sum, change) => sum + (change.price_us ?? change.cost_us), 0) / scale;
-    const billed = summary.bill.reduce((sum, line) => sum + (line.price_us ?? line.attributed_us), 0) / scale;
-    near(billed, total);
+    assert.ok(leads.length > 0 || summary.changes.length === 0);
+    // All lines of the bill add up to the difference; the page lists those that matter.
+    const prices = summary.bill.map((line) => (line.price_us ?? line.attributed_us) / scale);
+    near(prices.reduce((sum, price) => sum + price, 0), total);
     const rest = (await texts(page, "#changes-card .row:not([data-change]):not(.sum) .delta b")).map(number);
-    near([...leads, ...rest].reduce((a, b) => a + b, unlisted), total, leads.length + rest.length + 6);
+    for (const shown of rest) assert.ok(prices.some((price) => Math.abs(price - shown) <= 10 ** -digits), `${shown} is a line of the bill`);
     await page.close();
   });
 
@@ -242,9 +242,10 @@ test("keys: / searches, ? lists keys, ] and [ go through the changes, j and k th
   const focused = () => page.evaluate(() => document.activeElement.dataset.key ?? document.activeElement.dataset.change ?? document.activeElement.tagName);
   await page.keyboard.press("]");
   assert.equal(await focused(), "0");
-  await page.keyboard.press("j");
-  assert.notEqual(await focused(), "0");
+  // On this report of two devices, the change of device is the last one.
   await page.keyboard.press("k");
+  assert.notEqual(await focused(), "0");
+  await page.keyboard.press("j");
   assert.equal(await focused(), "0");
   await page.keyboard.press("]");
   assert.equal(await page.evaluate(() => stateNumber("change")), Math.min(1, await page.evaluate(() => page.changes.length - 1)));

@@ -190,29 +190,25 @@ test("dragging moves, the wheel zooms where the pointer is, and scrolls the page
   await page.close();
 });
 
-test("each cause in the step opens the timeline at its place", async () => {
+test("each part of the lag curve opens the timeline at its place", async () => {
   const page = await open(browser, "example");
   const buttons = page.locator("[data-timeline]");
   assert.ok(await buttons.count() >= 3);
+  const steps = await page.evaluate(() => timeline.steps);
+  const curve = await page.textContent("#lag h3 small");
+  assert.ok(steps.every((step) => curve.includes(step)), `${steps} is the step of the curve: ${curve}`);
   for (let at = 0; at < await buttons.count(); at++) {
     await page.click('nav a[href="#what"]');
     await buttons.nth(at).click();
     const [from, to] = await range(page);
-    const place = await page.evaluate((at) => timeline.causes[at], at);
+    const place = await page.evaluate((at) => timeline.parts[at], at);
     assert.ok(from <= place.from && to >= place.to, JSON.stringify({ place, from, to }));
-    const chosen = await page.evaluate(() => stateNumber("slice"));
-    assert.ok([place.node, place.event].includes(chosen), `${chosen} of ${JSON.stringify(place)}`);
-    const pairs = await page.evaluate((place) => [place.node, place.event].map((one) => (timeline.byNode.get(one) || []).length), place);
-    assert.equal(chosen === place.event, pairs[1] === 2, "the GPU event where both sides have it");
+    assert.equal(await page.evaluate(() => stateNumber("slice")), place.node);
   }
-  // A cause can also be selected in the list next to the canvas.
-  await page.selectOption("[data-key=cause]", "0");
-  const first = await page.evaluate(() => timeline.causes[0]);
-  assert.ok([first.node, first.event].includes(await page.evaluate(() => stateNumber("slice"))));
-  // A cause that concerns GPU time is shown at the GPU event and at the call.
-  const ofGpu = await page.evaluate(() => timeline.causes.filter(({ event }) => event !== null).map(({ node, event }) =>
-    [event, node].map((one) => timeline.slices.kind[timeline.byNode.get(one)[0]])));
-  assert.ok(ofGpu.length > 0 && ofGpu.every(([event, node]) => event === "g" && node !== "g"), JSON.stringify(ofGpu));
+  // A part can also be selected in the list next to the canvas.
+  await page.selectOption("[data-key=part]", "0");
+  const first = await page.evaluate(() => timeline.parts[0]);
+  assert.equal(await page.evaluate(() => stateNumber("slice")), first.node);
   await page.close();
 });
 

@@ -18,7 +18,7 @@ use tracetree::tables::TableKind;
 use tracetree::{Error, ErrorKind, PerSide, Result};
 #[cfg(feature = "fleet")]
 use tracetree_fleet::is_folder;
-use tracetree_gate::{Outcome as GateOutcome, run_files};
+use tracetree_gate::{Outcome as GateOutcome, run_files, run_folders};
 
 pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     if args.only.is_some() {
@@ -28,6 +28,13 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
         let runs = PerSide::new(run_files(&args.base)?, run_files(&args.new)?);
         return run_pair(args, runs, console);
     };
+    // Recordings of `tracetree.profile` are in folders run0, run1, …: these are the runs of a side.
+    let has_runs =
+        |path: &Path| path.is_dir() && run_folders(path).is_ok_and(|runs| !runs.is_empty());
+    if has_runs(baseline) && has_runs(candidate) {
+        let runs = PerSide::new(baseline, candidate).map(|side| run_files(&[side.clone()]));
+        return run_pair(args, PerSide::new(runs.baseline?, runs.candidate?), console);
+    }
     match (is_folder(baseline), is_folder(candidate)) {
         (true, true) if args.no_report => {
             let message = "a comparison of folders needs a report for each rank, but --no-report disables reports";

@@ -26,7 +26,7 @@ pub(super) struct ReproArgs {
     /// The call at this position in the candidate's traceEvents, from 0.
     #[arg(long, value_name = "UID", conflicts_with = "baseline")]
     candidate: Option<EventRef>,
-    /// The call with the largest difference among the call sites of this change (the number in changes.csv).
+    /// The call with the largest difference among the call sites of this change (the column `change` in bill.csv).
     #[arg(long, value_name = "N", conflicts_with_all = ["baseline", "candidate"])]
     change: Option<usize>,
     /// Write the script to this file instead of stdout.

@@ -22,7 +22,7 @@ pub(super) struct WhatIfArgs {
     baseline: PathBuf,
     /// The candidate's trace. Without a candidate, only scenarios of the baseline are replayed.
     candidate: Option<PathBuf>,
-    /// Print only the change with this number (the number in changes.csv). Repeatable.
+    /// Print only the change with this number (the column `change` in bill.csv). Repeatable.
     #[arg(long, value_name = "N")]
     change: Vec<usize>,
     /// Multiply the time of GPU work at and below matching calls: `kernel("*softmax*")=0.5`. Repeatable.

@@ -4,6 +4,7 @@
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use tracetree::error::{Error, ErrorKind, Result};
+use tracetree::program::rank_of;
 use tracetree::storage::{self, Stored};
 use tracetree::trace::{Header, ReadOptions, Trace};
 
@@ -63,20 +64,20 @@ pub(super) fn is_called_like_a_trace(path: &Path) -> bool {
 /// The head of a file; `None` if the file is not a trace and its name contains no rank.
 fn head_of(stored: Stored, options: &ReadOptions) -> Option<Head> {
     let name = file_name(&stored.path);
-    let (named, step) = (number_behind(&name, "rank"), number_behind(&name, "step"));
+    let (named, step) = (rank_of(&Header::default(), &name), step_of(&name));
     let mut head =
         Head { stored, rank: named, world_size: None, device: String::new(), step, damage: None };
     let read = Trace::read_header_with(&head.stored.path, options).and_then(|header| {
         // If neither the head nor the file name contains the rank, the whole file is read, because some files record
         // the rank after the events.
-        match rank(&header).or(named) {
+        match rank_of(&header, &name) {
             Some(_) => Ok(header),
             None => Ok(Trace::open_with(&head.stored.path, options)?.header().clone()),
         }
     });
     match read {
         Ok(header) => {
-            head.rank = rank(&header).or(named);
+            head.rank = rank_of(&header, &name);
             head.world_size = header.distributed.as_ref().and_then(|group| group.world_size);
             head.device = header.devices.first().map_or_else(String::new, |d| d.name.clone());
         }
@@ -86,22 +87,15 @@ fn head_of(stored: Stored, options: &ReadOptions) -> Option<Head> {
     Some(head)
 }
 
-fn rank(header: &Header) -> Option<i64> {
-    header.distributed.as_ref().and_then(|group| group.rank)
-}
-
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The number that follows `word` in a file name. Example: the number after `rank` is 3 in `rank_3.json`,
-/// `rank3.step5.json` and `x-rank-3.gz`.
-fn number_behind(name: &str, word: &str) -> Option<i64> {
+/// The number after `step` in a file name such as `rank3.step5.json`.
+fn step_of(name: &str) -> Option<i64> {
     let name = name.to_lowercase();
-    let after =
-        |at: usize| name[at + word.len()..].trim_start_matches(['_', '-', '=', '.']).to_owned();
-    name.match_indices(word).find_map(|(at, _)| {
-        let rest = after(at);
+    name.match_indices("step").find_map(|(at, word)| {
+        let rest = name[at + word.len()..].trim_start_matches(['_', '-', '=', '.']);
         let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
         rest[..digits].parse().ok()
     })
@@ -126,11 +120,7 @@ mod tests {
             ("franked.json", None, None),
             ("host_3.json", None, None),
         ] {
-            assert_eq!(
-                (number_behind(name, "rank"), number_behind(name, "step")),
-                (rank, step),
-                "{name}"
-            );
+            assert_eq!((rank_of(&Header::default(), name), step_of(name)), (rank, step), "{name}");
         }
     }
 }

@@ -23,7 +23,13 @@ pub fn run_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         let is_pattern = name.as_ref().is_some_and(|name| name.contains(['*', '?']));
         if path.is_dir() {
             let is_trace = |name: &str| ENDS.iter().any(|end| name.ends_with(end));
-            files.extend(listed(path, path, is_trace)?);
+            let folders = run_folders(path)?;
+            if folders.is_empty() {
+                files.extend(listed(path, path, is_trace)?);
+            }
+            for folder in folders {
+                files.extend(listed(path, &folder, is_trace)?);
+            }
         } else if let Some(name) = name.filter(|_| is_pattern && !path.exists()) {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             let glob = Glob::new(&name);
@@ -34,6 +40,26 @@ pub fn run_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         }
     }
     Ok(files)
+}
+
+/// The folders `run0`, `run1`, … in a folder, in order; empty if the folder itself contains traces.
+///
+/// # Errors
+/// Fails if the folder cannot be listed.
+pub fn run_folders(folder: &Path) -> Result<Vec<PathBuf>> {
+    let cannot = |error| Error::io(folder, "list the folder", error);
+    let mut runs: Vec<(u64, PathBuf)> = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(cannot)? {
+        let entry = entry.map_err(cannot)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.path().is_file() && ENDS.iter().any(|end| name.ends_with(end)) {
+            return Ok(Vec::new());
+        }
+        let number = name.strip_prefix("run").and_then(|number| number.parse().ok());
+        runs.extend(number.filter(|_| entry.path().is_dir()).map(|number| (number, entry.path())));
+    }
+    runs.sort_unstable();
+    Ok(runs.into_iter().map(|(_, folder)| folder).collect())
 }
 
 /// The files in `folder` whose names satisfy `is_wanted`, sorted by name.

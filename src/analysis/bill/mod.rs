@@ -1,4 +1,4 @@
-//! The bill: one account of the step-time difference. Its lines add up to the difference, to the nanosecond, and each line
+//! The bill divides the step-time difference into lines. They add up to the difference, to the nanosecond, and each line
 //! has one price.
 //!
 //! ```text
@@ -7,7 +7,7 @@
 //! wait                  the step waits for something else than the GPU: the input pipeline
 //! host, pauses          the same calls take the host more or less time: the machine, noise
 //! clock                 the same kernels take more or less time: power, clock, other tenants
-//! rest                  what nothing explains
+//! rest                  unexplained
 //! ```
 //! If the traces cannot be replayed, no price is known. Then the lines contain the attributed times, which add up too.
 
@@ -50,7 +50,7 @@ pub enum BillKind {
     Clock,
     /// Idle time at the same calls that the host times do not explain. Only without prices.
     Overlap,
-    /// What nothing explains.
+    /// The unexplained part.
     Rest,
 }
 
@@ -130,7 +130,7 @@ pub struct BillLine {
     pub node: Option<MergedId>,
 }
 
-/// One account of the step-time difference.
+/// The lines into which the step-time difference is divided.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bill {
     lines: Vec<BillLine>,
@@ -192,7 +192,7 @@ impl Bill {
         self.difference
     }
 
-    /// What nothing explains.
+    /// The unexplained part.
     pub fn rest(&self) -> Nanos {
         self.sum(BillKind::Rest)
     }
@@ -279,7 +279,7 @@ fn same_program(says: &Sentences<'_>, changes: &Changes, prices: &Prices) -> Vec
     lines
 }
 
-/// The attributed times of what no change explains.
+/// The attributed times of the same program at another speed.
 fn attributed(says: &Sentences<'_>, changes: &Changes) -> Vec<BillLine> {
     let mut lines = Vec::new();
     let mut between = changes.between_calls();

@@ -2,7 +2,7 @@
 
 use super::super::changes::RangeGaps;
 use super::super::figures::Figures;
-use super::super::replay::WaitPrice;
+use super::super::replay::{HostPause, WaitPrice};
 use crate::escape::one_line;
 use crate::order::Order as _;
 use crate::program::{Measure, Phase, counted};
@@ -90,29 +90,26 @@ impl Sentences<'_> {
         format!("{what}: {}", phases.join(", "))
     }
 
-    pub(super) fn pauses(&self, pauses: &[(Phase, PerSide<Nanos>)]) -> String {
-        let Some(&(phase, longest)) = pauses.first() else { return String::new() };
-        let on = |time: PerSide<Nanos>| {
-            if time.candidate > time.baseline { Side::Candidate } else { Side::Baseline }
+    pub(super) fn pauses(&self, pauses: &[HostPause]) -> String {
+        let Some(longest) = pauses.first() else { return String::new() };
+        let on = |pause: &HostPause| {
+            let is_slower = pause.time.candidate > pause.time.baseline;
+            if is_slower { Side::Candidate } else { Side::Baseline }
         };
-        let count = |side: Side| pauses.iter().filter(|(_, time)| on(*time) == side).count() as u64;
-        let longer = on(longest);
-        let time = self.figures.with_unit(longest[longer].0 as f64);
-        let place = match phase {
+        let count = |side: Side| pauses.iter().filter(|pause| on(pause) == side).count();
+        let time = self.figures.with_unit(longest.time[on(longest)].0 as f64);
+        let place = one_line(&longest.place);
+        let phase = match longest.phase {
             Phase::Unknown => String::new(),
-            phase => format!(" in {}", phase_name(phase)),
+            phase => format!(" ({})", phase_name(phase)),
         };
         let all = counted(pauses.len() as u64, "pause");
-        let [a, b] = Side::BOTH.map(count);
-        match (a, b) {
-            (0, _) | (_, 0) => {
-                let name = self.name(longer);
-                format!("{all} of the host, only in {name}; the longest {time}{place}")
-            }
-            (a, b) => {
-                format!("{all} of the host ({a} | {b}); the longest {time}{place}")
-            }
-        }
+        let sides = match Side::BOTH.map(count) {
+            [0, _] | [_, 0] => format!(", only in {}", self.name(on(longest))),
+            [a, b] => format!(" ({a} | {b})"),
+        };
+        let separator = if place.is_empty() { "" } else { " " };
+        format!("{all} of the host{sides}; the longest {time}{separator}{place}{phase}")
     }
 
     /// The durations of the same kernels or ops.

@@ -29,7 +29,7 @@ mod what_if;
 pub use effects::{Bounds, Check, Effect, Effects, Limit, PathRange, Replays};
 pub use parts::{Action, Behind, Item, Point, Replayed, Wait, Work, WorkKind};
 pub use path::{CriticalPath, PathPart};
-pub use prices::{Prices, WaitPrice};
+pub use prices::{HostPause, Prices, WaitPrice};
 pub use reason::Reason;
 pub use recorded::Recorded;
 pub use scenario::Scenario;

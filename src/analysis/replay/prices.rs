@@ -9,6 +9,7 @@
 
 use super::effects::{REPLAYS, Replays};
 use super::mix::{Changed, Clock, How, Mix, Taken};
+use super::parts::Point;
 use super::patch::Unchanged;
 use super::play::Program;
 use super::reason::Reason;
@@ -25,6 +26,7 @@ use crate::order::Order as _;
 use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
+use crate::tree::{CallId, CallKind, CallTree};
 use std::cmp::Reverse;
 
 /// The prices of everything that differs: candidate − baseline, per compared step.
@@ -44,8 +46,8 @@ pub struct Prices {
     pub phases: Vec<(Phase, PerSide<Nanos>)>,
     /// The price of all pauses.
     pub pauses: Nanos,
-    /// The pauses in all compared steps, longest first: the phase and the time on each side.
-    pub pause_list: Vec<(Phase, PerSide<Nanos>)>,
+    /// The pauses in all compared steps, longest first.
+    pub pause_list: Vec<HostPause>,
     /// The price of the durations of communication, which contain the time in which other ranks are waited for.
     pub communication: Nanos,
     /// The price of the durations of the same GPU events.
@@ -53,6 +55,17 @@ pub struct Prices {
     /// The price of what the other device's hardware explains of all durations of GPU events; `None` if it explains
     /// nothing. It is part of the prices of the changes and of `clock`.
     pub hardware: Option<Nanos>,
+}
+
+/// A single long host time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostPause {
+    /// The time on each side.
+    pub time: PerSide<Nanos>,
+    /// The phase.
+    pub phase: Phase,
+    /// The op before which the host pauses, such as `before aten::slice`, or in which it pauses; empty if unknown.
+    pub place: String,
 }
 
 /// The price of a range in which the host waits for something else than the GPU.
@@ -137,9 +150,16 @@ impl Replays {
         let waits = waits.collect();
         let (host, pauses) = (next(Part::Host), next(Part::Pauses));
         let (communication, clock) = (next(Part::Communication), next(Part::Clock));
-        let mut pause_list: Vec<(Phase, PerSide<Nanos>)> =
-            rest.pauses.iter().map(|&Pause { phase, time }| (phase, time.map(Nanos))).collect();
-        pause_list.order_by_key(|&(phase, time)| (Reverse(time.difference().abs()), phase));
+        let mut pauses_of: Vec<&Pause> = rest.pauses.iter().collect();
+        pauses_of.order_by_key(|pause| {
+            (Reverse((pause.time.candidate - pause.time.baseline).abs()), pause.phase, pause.until)
+        });
+        let pause = |&Pause { phase, time, until }: &Pause| HostPause {
+            time: time.map(Nanos),
+            phase,
+            place: until.map_or_else(String::new, |until| place(diff.tree(Side::Baseline), until)),
+        };
+        let pause_list = pauses_of.into_iter().map(pause).collect();
         let sum: Nanos = of_changes.iter().flatten().copied().sum();
         Prices {
             of_changes,
@@ -212,6 +232,23 @@ impl Replays {
             of_changes[at] = Some(self.price(cut, swapped));
         }
         of_changes
+    }
+}
+
+/// Where the host is before a point: `before aten::slice`, or `in aten::slice`; empty outside of ops.
+fn place(tree: &CallTree, point: Point) -> String {
+    let above = |call: CallId| {
+        let op = std::iter::successors(Some(call), |&call| tree.parent(call));
+        op.into_iter().find(|&call| tree.kind(call) == CallKind::Op)
+    };
+    match point {
+        Point::Start(call) if tree.kind(call) == CallKind::Op => {
+            format!("before {}", tree.name(call))
+        }
+        Point::Start(call) | Point::End(call) => {
+            above(call).map_or_else(String::new, |op| format!("in {}", tree.name(op)))
+        }
+        Point::Step(_) => String::new(),
     }
 }
 

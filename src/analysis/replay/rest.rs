@@ -51,6 +51,8 @@ struct Times {
     /// The ranges in which the host waits, as positions in [`Rest::ranges`].
     waits: Vec<(usize, PerSide<i64>)>,
     phase: Option<Phase>,
+    /// The matched point that ends the segment, in the baseline.
+    until: Option<Point>,
     is_pause: bool,
     /// Whether the segment contains steps that are not compared.
     is_other: bool,
@@ -69,6 +71,8 @@ pub(super) struct Range {
 pub(super) struct Pause {
     pub(super) time: PerSide<i64>,
     pub(super) phase: Phase,
+    /// The matched point before which the host pauses, in the baseline.
+    pub(super) until: Option<Point>,
 }
 
 /// What differs between the graphs of both sides after all changes.
@@ -282,6 +286,8 @@ fn times(mix: &Mix<'_>, segment: &Segment, gaps: &PerSide<Gaps>) -> Times {
         }
     }
     times.phase = if phases.baseline == phases.candidate { phases.baseline } else { None };
+    let items = &mix.sides().baseline.items;
+    times.until = segment.anchors(Side::Baseline).map(|[own, _]| items[own].point);
     times
 }
 
@@ -307,7 +313,7 @@ fn find_pauses(segments: &mut [Times]) -> Vec<Pause> {
         };
         if Side::BOTH.into_iter().any(is_longer) {
             times.is_pause = true;
-            pauses.push(Pause { time: times.host, phase: phase(times) });
+            pauses.push(Pause { time: times.host, phase: phase(times), until: times.until });
         }
     }
     pauses

@@ -16,7 +16,7 @@ use crate::report::text::{Line, Narrative, capitalised};
 use crate::side::Side;
 use crate::trace::Nanos;
 
-/// Maximum number of changes that are listed; `changes.csv` lists all changes.
+/// Maximum number of changes that are listed; `bill.csv` lists all changes.
 const LISTED: usize = 8;
 /// Maximum number of suggested actions.
 const ACTIONS: usize = 3;
@@ -44,6 +44,8 @@ pub(super) struct First {
     /// A summary of the changes that are not listed.
     pub(super) others: Option<String>,
     pub(super) same_program: Vec<PartRow>,
+    /// Summaries of the lines about the same program that are not listed.
+    pub(super) smaller: Vec<String>,
     /// The step-time difference, which is the sum of the costs.
     pub(super) difference: PartRow,
     /// Where the candidate falls behind; `None` if too few calls are matched, or if no time differs.
@@ -105,8 +107,10 @@ impl First {
     ) -> First {
         let figures = Figures::of_wall(analysis.wall());
         let certain = &narrative.certain.lines;
+        let same = [&narrative.other_speed, &narrative.within_noise];
         let parts: Vec<&Line> =
-            narrative.other_speed.lines.iter().chain(&narrative.within_noise.lines).collect();
+            same.iter().flat_map(|layer| layer.lines.iter().take(layer.notable)).collect();
+        let smaller = same.iter().filter_map(|layer| narrative.rest(layer, layer.notable));
         let difference = analysis.changes().difference();
         let listed = || certain.iter().take(LISTED);
         let costs = listed().map(|line| line.cost);
@@ -147,6 +151,7 @@ impl First {
                     remark: line.remark.clone(),
                 })
                 .collect(),
+            smaller: smaller.collect(),
             difference: PartRow {
                 bar: axis.bar(difference),
                 style: shown_style(figures, difference),

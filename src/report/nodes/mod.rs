@@ -11,5 +11,4 @@ mod sums;
 pub(super) use own_time::own_time;
 pub(super) use prune::keep_most;
 #[cfg(feature = "html")]
-pub(super) use sums::own_times;
 pub(super) use sums::times_below;

@@ -32,10 +32,7 @@ pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
 
 /// The nodes that have attributed time of their own on a side, each with this time. Few nodes have their own time, so
 /// this function goes through the rows instead of the whole tree.
-pub(in crate::report) fn own_times(
-    analysis: &Analysis,
-    side: Side,
-) -> impl Iterator<Item = (MergedId, Nanos)> {
+fn own_times(analysis: &Analysis, side: Side) -> impl Iterator<Item = (MergedId, Nanos)> {
     let events = analysis.rows().iter().flat_map(move |row| &row.events[side]);
     let merged = analysis.diff().merged();
     events.map(move |&event| {

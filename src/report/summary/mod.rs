@@ -20,7 +20,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 
 /// Version of the layout of `summary.json`; increased when a field changes its meaning or is removed.
-pub const SCHEMA_VERSION: u32 = 2;
+pub const SCHEMA_VERSION: u32 = 3;
 
 /// Number of names listed in `largest_differences`.
 const LARGEST: usize = 20;
@@ -40,7 +40,7 @@ pub struct Summary {
     pub trace2: SideSummary,
     /// The attribution of the wall time.
     pub wall: WallSummary,
-    /// One account of the step-time difference: lines whose prices add up to it.
+    /// The lines into which the step-time difference is divided.
     pub bill: Vec<BillSummary>,
     /// The changes in the program, most expensive first.
     pub changes: Vec<ChangeSummary>,

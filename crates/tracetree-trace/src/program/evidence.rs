@@ -17,7 +17,7 @@ use crate::side::PerSide;
 use crate::trace::{ByName, Category, EventId, Losses, Nanos, ThreadId, Trace};
 use crate::tree::{CallKind, CallTree, holds_word};
 use order::misplaced_gpu_events;
-use rank::rank;
+pub use rank::rank_of;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
@@ -90,7 +90,7 @@ impl Evidence {
             is_coarse: is_coarse(trace),
             names_gpu: trace.header().devices.iter().any(|device| !device.name.is_empty()),
             misplaced_gpu_events: misplaced_gpu_events(tree),
-            rank: rank(trace),
+            rank: rank_of(trace.header(), trace.source()),
             ..Evidence::default()
         };
         evidence.add_gpu_events(tree);

@@ -56,6 +56,8 @@ pub use damage::Damage;
 #[doc(hidden)]
 pub use damage::counted;
 pub use evidence::Evidence;
+#[doc(hidden)]
+pub use evidence::rank_of;
 pub use footing::{Footing, LOST_LAUNCHES, Obstacle};
 pub use info::{
     CapturedInfo, CategoryCount, Contents, DeviceInfo, HeadInfo, OverheadInfo, OverheadKind,

@@ -130,7 +130,7 @@ function drawTimeline() {
   pen.fillRect(0, 0, width, timeline.height);
   drawAxis(view);
   timeline.lanes.forEach((lane, at) => drawLane(view, lane, at));
-  drawCauses(view);
+  drawParts(view);
   drawEnds(view);
   const marked = pointed >= 0 ? pointed : chosenSlice();
   if (marked >= 0) drawPair(view, marked);
@@ -182,8 +182,7 @@ function drawLane({ pen, width, from, to, colours, x }, lane, at) {
       const size = Math.max(Math.min(x(start[slice] + time[slice]), width + 2) - left, 0.75);
       pen.fillStyle = sliceColour(slice, colours);
       pen.fillRect(left, y, Math.max(size - (size > 3 ? 1 : 0), 0.75), SLICE_HEIGHT - 1);
-      const isHere = ({ node, event }) => [node, event].includes(timeline.slices.node[slice]);
-      const badges = timeline.causes.filter(isHere).length;
+      const badges = timeline.parts.filter(({ node }) => node === timeline.slices.node[slice]).length;
       const room = Math.floor((size - 5 - 11 * badges) / 6.1);
       if (room < 3) continue;
       pen.fillStyle = colours.text;
@@ -209,22 +208,22 @@ function drawEnds({ pen, colours, x }) {
   });
 }
 
-// Marks the leading causes: draws each cause's number at the cause's calls on both sides.
-function drawCauses(view) {
+// Marks the parts of the lag curve: draws each part's number at its calls on both sides.
+function drawParts(view) {
   const { pen, colours, width } = view;
   pen.font = "600 10px system-ui, sans-serif";
   const beside = new Map();
-  for (const { cause, node, event } of timeline.causes) {
-    for (const at of [node, event].flatMap((one) => timeline.byNode.get(one) || [])) {
+  for (const { part, node } of timeline.parts) {
+    for (const at of timeline.byNode.get(node) || []) {
       const box = sliceBox(view, at);
       if (box.right < 0 || box.left > width) continue;
       pen.fillStyle = colours.hit;
       pen.fillRect(box.left, box.top + SLICE_HEIGHT - 3, Math.max(box.right - box.left, 2), 2);
-      // If several causes are at the same call, their numbers are drawn side by side.
+      // If several parts are at the same call, their numbers are drawn side by side.
       const left = beside.get(at) ?? Math.max(box.left, 0);
       pen.fillRect(left, box.top - 2, 10, 11);
       pen.fillStyle = colours.card;
-      pen.fillText(String(cause + 1), left + 2, box.top + 7);
+      pen.fillText(String(part + 1), left + 2, box.top + 7);
       beside.set(at, left + 11);
     }
   }
@@ -449,17 +448,11 @@ function timelineKey(event) {
   act();
 }
 
-// ---- causes and controls
+// ---- parts of the lag curve, and controls
 
-// The node to select for a cause: its GPU event if both sides have this event, otherwise its call.
-function causeNode({ node, event }) {
-  return (timeline.byNode.get(event) || []).length > 1 ? event : node;
-}
-
-// Zooms to a cause, with a margin of half the cause's length to its left and right.
-function showInTimeline(place) {
-  const { from, to } = place;
-  openPanel("timeline", { slice: causeNode(place) });
+// Zooms to a part, with a margin of half the part's length to its left and right.
+function showInTimeline({ node, from, to }) {
+  openPanel("timeline", { slice: node });
   const around = Math.max((to - from) / 2, timeline.whole / 500);
   setRange(from - around, to + around);
   describeSlice(chosenSlice());
@@ -486,26 +479,26 @@ function showNodeInTimeline(at) {
 function drawTimelineControls() {
   if (!timeline) return;
   const button = (text, title, act) => element("button", { type: "button", "aria-label": title, title, onclick: act }, text);
-  const places = timeline.causes.map((place, at) => [String(at), `${place.cause + 1}. ${causeName(place.cause)}`]);
+  const places = timeline.parts.map((place, at) => [String(at), `${place.part + 1}. ${partName(place.part)}`]);
   const controls = [element("span", { class: "buttons" },
     button("−", "zoom out", () => zoomTimeline(2)), button("+", "zoom in", () => zoomTimeline(0.5)),
     button("←", "earlier", () => panTimeline(-0.4)), button("→", "later", () => panTimeline(0.4)),
     button("all", "show all of the step", () => setRange(0, timeline.whole))),
   ];
   if (places.length) {
-    controls.push(choice("go to cause", "cause", [["", "…"], ...places], "", (value) => {
-      if (value !== "") showInTimeline(timeline.causes[Number(value)]);
+    controls.push(choice("go to part", "part", [["", "…"], ...places], "", (value) => {
+      if (value !== "") showInTimeline(timeline.parts[Number(value)]);
     }));
   }
   document.getElementById("timeline-controls").replaceChildren(...controls);
   describeSlice(chosenSlice());
 }
 
-function causeName(at) {
-  return document.querySelectorAll("[data-cause]")[at]?.querySelector(".name").textContent ?? "";
+function partName(at) {
+  return document.querySelectorAll("[data-part]")[at]?.querySelector(".name").textContent ?? "";
 }
 
-// Registers the event handlers of the canvas, and adds a button for each cause shown on it. Called
+// Registers the event handlers of the canvas, and adds a button for each part shown on it. Called
 // once.
 function startTimeline() {
   if (!timeline) return;
@@ -523,9 +516,9 @@ function startTimeline() {
   document.getElementById("timeline-list").addEventListener("toggle", drawTimelineList);
   new ResizeObserver(drawTimeline).observe(timelineView.parentElement);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawTimeline);
-  const lines = document.querySelectorAll("[data-cause]");
-  for (const place of timeline.causes) {
-    lines[place.cause]?.querySelector(".why").append(" ", element("button", {
-      type: "button", class: "copy", "data-timeline": place.cause, onclick: () => showInTimeline(place) }, "show in the timeline"));
+  const lines = document.querySelectorAll("[data-part]");
+  for (const place of timeline.parts) {
+    lines[place.part]?.querySelector(".why").append(" ", element("button", {
+      type: "button", class: "copy", "data-timeline": place.part, onclick: () => showInTimeline(place) }, "show in the timeline"));
   }
 }

@@ -1,7 +1,7 @@
 //! Chooses the calls of a step that fit on a page: half are the longest calls overall, and half are the longest of the
-//! remaining calls near the causes. The two calls of a matched node are kept or dropped together.
+//! remaining calls near the parts with the largest lag. The two calls of a matched node are kept or dropped together.
 
-use super::places::CausePlace;
+use super::places::Place;
 use super::shown::Shown;
 use super::slice::Slice;
 use crate::analysis::Analysis;
@@ -21,10 +21,10 @@ pub(super) fn choose(
     analysis: &Analysis,
     shown: &Shown,
     calls: &PerSide<Vec<CallId>>,
-    causes: &[CausePlace],
+    places: &[Place],
 ) -> Vec<Slice> {
     let merged = analysis.diff().merged();
-    let near = neighbourhoods(causes);
+    let near = neighbourhoods(places);
     let is_near =
         |start: Nanos, end: Nanos| near.iter().any(|&(from, to)| start < to && end > from);
     let (mut host, mut gpu) = (Longest::new(), Longest::new());
@@ -60,8 +60,8 @@ pub(super) fn choose(
     }
     let mut is_kept = vec![false; merged.len()];
     host.ids().chain(gpu.ids()).for_each(|id| is_kept[id.index()] = true);
-    for cause in causes {
-        std::iter::once(cause.node).chain(cause.event).for_each(|node| is_kept[node] = true);
+    for place in places {
+        is_kept[place.node] = true;
     }
     let mut slices = Vec::new();
     for side in Side::BOTH {
@@ -72,22 +72,22 @@ pub(super) fn choose(
     slices
 }
 
-/// For each cause, the time interval around it. The interval extends beyond the cause by the cause's own length in both
+/// For each place, the time interval around it. The interval extends beyond the place by the place's own length in both
 /// directions.
-fn neighbourhoods(causes: &[CausePlace]) -> Vec<(Nanos, Nanos)> {
-    let around = |cause: &CausePlace| {
-        let length = cause.to - cause.from;
-        (Nanos(cause.from - length), Nanos(cause.to + length))
+fn neighbourhoods(places: &[Place]) -> Vec<(Nanos, Nanos)> {
+    let around = |place: &Place| {
+        let length = place.to - place.from;
+        (Nanos(place.from - length), Nanos(place.to + length))
     };
-    causes.iter().map(around).collect()
+    places.iter().map(around).collect()
 }
 
 /// Collects the longest nodes: half of them are the longest nodes overall, and half are the longest nodes near the
-/// causes. If too few nodes are near the causes, the longest remaining nodes fill the second half.
+/// causes. If too few nodes are near the parts with the largest lag, the longest remaining nodes fill the second half.
 struct Longest {
-    /// The longest nodes overall, by time and id. The flag is true if the node is near a cause.
+    /// The longest nodes overall, by time and id. The flag is true if the node is near such a part.
     of_all: First<(Reverse<Nanos>, MergedId, bool)>,
-    /// Nodes that are not in `of_all`. Nodes near a cause come before other nodes, and longer nodes before
+    /// Nodes that are not in `of_all`. Nodes near such a part come before other nodes, and longer nodes before
     /// shorter ones.
     of_rest: First<(bool, Reverse<Nanos>, MergedId)>,
 }

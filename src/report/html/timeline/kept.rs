@@ -1,6 +1,6 @@
 //! Chooses which calls of the step the timeline keeps.
 
-use super::places::CausePlace;
+use super::places::Place;
 use super::shown::Shown;
 use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
@@ -11,23 +11,19 @@ use crate::tree::{CallId, CallKind, CallTree};
 const PASSED_ON: i64 = 95;
 
 /// The calls that ran in the step on each side, in order. A call that spends nearly all its time in one child is
-/// omitted, because it would look almost the same as the child. The nodes of `causes` are always kept.
-pub(super) fn calls(
-    analysis: &Analysis,
-    shown: &Shown,
-    causes: &[CausePlace],
-) -> PerSide<Vec<CallId>> {
+/// omitted, because it would look almost the same as the child. The nodes of `places` are always kept.
+pub(super) fn calls(analysis: &Analysis, shown: &Shown, places: &[Place]) -> PerSide<Vec<CallId>> {
     let mut calls = PerSide::from_fn(|side| shown.ran(analysis, side));
-    drop_passing(analysis, &mut calls, causes);
+    drop_passing(analysis, &mut calls, places);
     calls
 }
 
 /// Drops calls that spend nearly all their time in one child. A matched call is dropped only if its counterpart also
-/// spends nearly all its time in one child. The nodes of `causes` are kept.
-fn drop_passing(analysis: &Analysis, calls: &mut PerSide<Vec<CallId>>, causes: &[CausePlace]) {
+/// spends nearly all its time in one child. The nodes of `places` are kept.
+fn drop_passing(analysis: &Analysis, calls: &mut PerSide<Vec<CallId>>, places: &[Place]) {
     let merged = analysis.diff().merged();
     let mut keeps = vec![false; merged.len()];
-    causes.iter().for_each(|cause| keeps[cause.node] = true);
+    places.iter().for_each(|place| keeps[place.node] = true);
     for side in Side::BOTH {
         let passes = passing(analysis.tree(side), &calls[side]);
         for (&call, _) in calls[side].iter().zip(passes).filter(|(_, passes)| !passes) {

@@ -8,8 +8,8 @@
 //!         GPU 0 str. 7     ├ cudnn ─┤     ├ sm90 ─┤
 //! ```
 //! Times are in nanoseconds, measured on each side from the start of the step on that side. The timeline has a limited
-//! size, however large the trace is: it shows only the longest calls in the step and the longest calls near the largest
-//! causes.
+//! size, however large the trace is: it shows only the longest calls in the step and the longest calls near the parts with the
+//! largest lag.
 
 mod choice;
 mod kept;
@@ -24,7 +24,7 @@ use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
 use crate::tree::CallTree;
 use lanes::Lane;
-use places::CausePlace;
+use places::Place;
 use serde::Serialize;
 use shown::Shown;
 use slice::Slice;
@@ -44,8 +44,8 @@ pub(super) struct Timeline {
     end: [i64; 2],
     lanes: Vec<Lane>,
     slices: Slices,
-    /// Where in the step each leading cause occurs.
-    causes: Vec<CausePlace>,
+    /// Where in the step the listed parts of the lag curve are.
+    parts: Vec<Place>,
     #[serde(skip)]
     remark: String,
 }
@@ -79,13 +79,13 @@ struct Slices {
 /// Builds the timeline; `None` if there is no step to show.
 pub(super) fn of(analysis: &Analysis, texts: &mut Texts) -> Option<Timeline> {
     let shown = Shown::choose(analysis);
-    let causes = places::of(analysis, &shown);
-    let calls = kept::calls(analysis, &shown, &causes);
+    let parts = places::of(analysis, &shown);
+    let calls = kept::calls(analysis, &shown, &parts);
     let of = calls.baseline.len() + calls.candidate.len();
     if of == 0 {
         return None;
     }
-    let slices = choice::choose(analysis, &shown, &calls, &causes);
+    let slices = choice::choose(analysis, &shown, &calls, &parts);
     let (lanes, placed, dropped) = lanes::place(analysis, &slices, texts);
     let remark = remark(analysis, &shown, (placed.len(), of), dropped);
     let mut columns = Slices::default();
@@ -98,7 +98,7 @@ pub(super) fn of(analysis: &Analysis, texts: &mut Texts) -> Option<Timeline> {
         end: Side::BOTH.map(|side| shown.end(side).0),
         lanes,
         slices: columns,
-        causes,
+        parts,
         remark,
     })
 }
@@ -139,7 +139,7 @@ fn remark(
     text += " Omitted: calls that spend nearly all their time in one child";
     if drawn < of {
         text += &format!(
-            "; {} of {of} events (the shortest ones that are not near the largest causes)",
+            "; {} of {of} events (the shortest ones that are not near the parts with the largest lag)",
             of - drawn
         );
     }

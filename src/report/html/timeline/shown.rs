@@ -10,7 +10,6 @@ use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::trace::{EventId, Nanos, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
-use std::cmp::Reverse;
 
 /// A matched pair of steps or, if a side has no steps, the recorded windows of both sides.
 pub(super) struct Shown {
@@ -22,7 +21,7 @@ pub(super) struct Shown {
 
 impl Shown {
     pub(super) fn choose(analysis: &Analysis) -> Shown {
-        let Some(step) = choose_step(analysis) else {
+        let Some(step) = analysis.lag().steps else {
             let windows = analysis.wall().windows();
             let (start, end) = (windows.map(|w| w.start), windows.map(|w| w.end));
             return Shown { step: None, start, host_end: end, end };
@@ -124,57 +123,4 @@ impl Shown {
             is_inside: is_launched_here && self.holds(analysis, side, call),
         }
     }
-}
-
-fn choose_step(analysis: &Analysis) -> Option<PerSide<StepId>> {
-    let rows: Vec<(PerSide<StepId>, Nanos)> = analysis
-        .step_rows()
-        .iter()
-        .filter_map(|row| {
-            let steps = row.steps.as_ref().map(|step| step.as_ref().map(|step| step.id));
-            let walls = row.figures.as_ref().map(|figures| figures.wall());
-            Some((PerSide::new(steps.baseline?, steps.candidate?), walls.difference()))
-        })
-        .collect();
-    let told = told_by_causes(analysis, &rows);
-    let distances = distances(&rows);
-    let key = |&at: &usize| (told[at], Reverse(distances[at]), Reverse(at));
-    (0..rows.len()).max_by_key(key).map(|at| rows[at].0)
-}
-
-/// For each pair of steps, adds up the absolute time differences of the leading causes that have a
-/// call in one of the two steps.
-fn told_by_causes(analysis: &Analysis, rows: &[(PerSide<StepId>, Nanos)]) -> Vec<i64> {
-    let merged = analysis.diff().merged();
-    let places = PerSide::from_fn(|side| {
-        let mut places = vec![None; analysis.diff().steps(side).len()];
-        rows.iter().enumerate().for_each(|(at, (steps, _))| places[steps[side].index()] = Some(at));
-        places
-    });
-    let mut told = vec![0; rows.len()];
-    for cause in analysis.causes().leading() {
-        let mut has = vec![false; rows.len()];
-        for &node in &cause.nodes {
-            for side in Side::BOTH {
-                let call = merged.node(node).call(side);
-                let step = call.and_then(|call| analysis.diff().steps(side).step(call));
-                if let Some(at) = step.and_then(|step| places[side][step.index()]) {
-                    has[at] = true;
-                }
-            }
-        }
-        for (told, _) in told.iter_mut().zip(has).filter(|(_, has)| *has) {
-            *told += cause.difference.0.abs();
-        }
-    }
-    told
-}
-
-/// For each pair of steps, the distance between its time difference and the median time difference of all pairs.
-fn distances(rows: &[(PerSide<StepId>, Nanos)]) -> Vec<i64> {
-    let differences: Vec<i64> = rows.iter().map(|(_, difference)| difference.0).collect();
-    let mut sorted = differences.clone();
-    sorted.sort_unstable();
-    let middle = sorted.get(rows.len() / 2).copied().unwrap_or_default();
-    differences.iter().map(|difference| (difference - middle).abs()).collect()
 }

@@ -1,8 +1,6 @@
 //! One slice of the timeline: a call in a lane.
 
-use crate::analysis::Analysis;
 use crate::diff::MergedId;
-use crate::program::Measure;
 use crate::side::Side;
 use crate::trace::{EventId, Nanos};
 use crate::tree::CallId;
@@ -25,13 +23,5 @@ pub(super) struct Slice {
 impl Slice {
     pub(super) fn end(&self) -> Nanos {
         self.start + self.time
-    }
-}
-
-/// Whether host time is compared because the traces have no GPU events.
-pub(super) fn is_host(analysis: &Analysis) -> bool {
-    match analysis.ledger().measure() {
-        Measure::GpuTime => false,
-        Measure::HostSelfTime => true,
     }
 }

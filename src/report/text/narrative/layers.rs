@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 
 /// Lines below this share of the step are only listed if nothing else is, …
 const NOTABLE: f64 = 0.005;
-/// … and what nothing explains only above this share.
+/// … and the unexplained part only above this share.
 const NOTABLE_REST: f64 = 0.02;
 
 /// The three layers into which a comparison's step-time difference is divided.
@@ -60,7 +60,7 @@ pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
     }
 }
 
-/// The number of lines that are worth listing: all but the small ones at the end, and at least one.
+/// The number of lines that are worth listing: all but the small ones at the end, and at least one that says something.
 fn notable(analysis: &Analysis, lines: &[Line]) -> usize {
     let step = |side: Side| {
         let totals = analysis.wall().totals(side);
@@ -71,7 +71,8 @@ fn notable(analysis: &Analysis, lines: &[Line]) -> usize {
         let share = if line.kind == BillKind::Rest { NOTABLE_REST } else { NOTABLE };
         line.cost.0.abs() as f64 >= share * step
     };
-    lines.iter().filter(is_notable).count().max(lines.len().min(1))
+    let is_something = lines.first().is_some_and(|line| line.kind != BillKind::Rest);
+    lines.iter().filter(is_notable).count().max(usize::from(is_something))
 }
 
 /// The sum of the bill, such as `= +3.55 ms (including +0.05 ms that nothing explains)`; `None` if it is a single line.
