@@ -53,3 +53,8 @@ impl Pytorch {
 
 pub(super) static PYTORCH: LazyLock<Pytorch> =
     LazyLock::new(|| toml::from_str(include_str!("pytorch.toml")).expect("valid built-in rules"));
+
+/// The name of a range without a number at its end, which counts calls: `load` of `load#3`.
+pub(super) fn without_number(name: &str) -> &str {
+    name.trim_end_matches(|letter: char| letter.is_ascii_digit()).trim_end_matches(['#', ' '])
+}

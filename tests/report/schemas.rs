@@ -106,14 +106,13 @@ fn fleets_match_their_schema() {
 
 /// The schema for a table lists its columns in order, and each cell has the type of its column.
 #[test]
-fn changes_match_their_table_schema() {
-    let schema = schema("changes.table.json");
+fn bills_match_their_table_schema() {
+    let schema = schema("bill.table.json");
     let fields = schema["fields"].as_array().expect("fields");
     let names: Vec<&str> = fields.iter().map(|f| f["name"].as_str().expect("a name")).collect();
     let mut rows = 0;
     for folder in reports() {
-        let mut table =
-            csv::Reader::from_path(folder.path().join("changes.csv")).expect("changes.csv");
+        let mut table = csv::Reader::from_path(folder.path().join("bill.csv")).expect("bill.csv");
         let header: Vec<String> =
             table.headers().expect("a header").iter().map(str::to_owned).collect();
         assert_eq!(header, names);

@@ -162,11 +162,14 @@ impl Bill {
         // about its hardware and software.
         let is_port = changed.iter().any(|line| line.kind == BillKind::Hardware);
         changed.order_by_key(|line| {
-            let place = match line.kind {
-                BillKind::Environment if !is_port => 0,
-                BillKind::Environment => 2,
-                BillKind::Together => 3,
-                _ => 1,
+            let place = if line.kind == BillKind::Together {
+                3
+            } else if line.kind != BillKind::Environment {
+                1
+            } else if is_port {
+                2
+            } else {
+                0
             };
             (place, Reverse(line.price.abs()), line.change, line.kind)
         });

@@ -99,9 +99,10 @@ impl Sentences<'_> {
         let count = |side: Side| pauses.iter().filter(|pause| on(pause) == side).count();
         let time = self.figures.with_unit(longest.time[on(longest)].0 as f64);
         let place = one_line(&longest.place);
-        let phase = match longest.phase {
-            Phase::Unknown => String::new(),
-            phase => format!(" ({})", phase_name(phase)),
+        let phase = if longest.phase == Phase::Unknown {
+            String::new()
+        } else {
+            format!(" ({})", phase_name(longest.phase))
         };
         let all = counted(pauses.len() as u64, "pause");
         let sides = match Side::BOTH.map(count) {

@@ -10,7 +10,7 @@
 //! shows where the time was spent; a range that the program or PyTorch marked around the gap shows it better.
 
 use crate::analysis::causes::Scale;
-use crate::analysis::pytorch::PYTORCH;
+use crate::analysis::pytorch::{PYTORCH, without_number};
 use crate::analysis::steps::StepPairs;
 use crate::diff::{MergedId, TraceDiff};
 use crate::side::{PerSide, Side};
@@ -137,11 +137,6 @@ fn innermost<'t>(marked: &[Marked<'t>], from: Nanos, to: Nanos) -> Vec<(&'t str,
     found
 }
 
-/// A name without a number at its end, which counts calls: `load#3`.
-fn without_number(name: &str) -> &str {
-    name.trim_end_matches(|letter: char| letter.is_ascii_digit()).trim_end_matches(['#', ' '])
-}
-
 /// Passes on the gaps before the outermost calls on a thread, with the names of these calls. Only matched calls are
 /// considered.
 fn add_thread<'a>(
@@ -168,7 +163,8 @@ fn add_thread<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::{innermost, without_number};
+    use super::innermost;
+    use crate::analysis::pytorch::without_number;
     use crate::trace::Nanos;
 
     #[test]

@@ -9,7 +9,7 @@
 
 use super::parts::{Item, Point, span};
 use super::recorded::Recorded;
-use crate::analysis::pytorch::PYTORCH;
+use crate::analysis::pytorch::{PYTORCH, without_number};
 use crate::diff::TraceDiff;
 use crate::program::{Phase, Steps};
 use crate::side::{PerSide, Side};
@@ -186,9 +186,4 @@ fn busy_of(tree: &CallTree) -> Vec<(i64, i64)> {
         }
     }
     busy
-}
-
-/// A name without a number at its end, which counts calls: `load#3`.
-fn without_number(name: &str) -> &str {
-    name.trim_end_matches(|letter: char| letter.is_ascii_digit()).trim_end_matches(['#', ' '])
 }

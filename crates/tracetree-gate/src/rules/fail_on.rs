@@ -104,7 +104,7 @@ impl FromStr for FailOn {
                 measure @ Limited::Lines(BillKind::Change | BillKind::Environment) => {
                     return Ok(FailOn { measure, limit: None });
                 }
-                measure => {
+                measure @ (Limited::Step(_) | Limited::Lines(_)) => {
                     let word = measure.word();
                     let message =
                         format!("`{word}` needs a limit, such as {word}:5% or {word}:2ms");
