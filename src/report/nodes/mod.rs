@@ -10,5 +10,4 @@ mod sums;
 #[cfg(any(feature = "html", feature = "flamegraph"))]
 pub(super) use own_time::own_time;
 pub(super) use prune::keep_most;
-#[cfg(feature = "html")]
 pub(super) use sums::times_below;
