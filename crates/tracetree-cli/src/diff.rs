@@ -32,7 +32,8 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     let has_runs =
         |path: &Path| path.is_dir() && run_folders(path).is_ok_and(|runs| !runs.is_empty());
     if has_runs(baseline) && has_runs(candidate) {
-        let runs = PerSide::new(baseline, candidate).map(|side| run_files(std::slice::from_ref(side)));
+        let runs =
+            PerSide::new(baseline, candidate).map(|side| run_files(std::slice::from_ref(side)));
         return run_pair(args, PerSide::new(runs.baseline?, runs.candidate?), console);
     }
     match (is_folder(baseline), is_folder(candidate)) {
