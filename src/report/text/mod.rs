@@ -25,6 +25,5 @@ pub(crate) use markup::capitalised;
 pub use markup::{code, plain};
 pub use narrative::{Action, Layer, Line, Narrative};
 pub use port::{Port, PortClass, PortItem};
-#[cfg(feature = "html")]
 pub use verdict::{evidence, sentence};
 pub use wrap::Width;
