@@ -26,6 +26,7 @@ __all__ = [
     "gate",
     "main",
     "map_pair",
+    "rank_of_file",
     "read",
 ]
 

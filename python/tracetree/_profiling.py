@@ -70,11 +70,11 @@ def runs_of(folder: str | os.PathLike[str], rank: int) -> list[int]:
     except FileNotFoundError:
         return []
     numbers = [int(place.name[3:]) for place in places if is_run(place.name)]
-    own = re.compile(rf"rank{rank}\.")
+    own = re.compile(rf"rank{rank}(\.step\d+)?\.json(\.gz)?")
     return [
         number
         for number in numbers
-        if any(own.match(name) for name in os.listdir(os.path.join(folder, f"run{number}")))
+        if any(own.fullmatch(name) for name in os.listdir(os.path.join(folder, f"run{number}")))
     ]
 
 
