@@ -316,3 +316,21 @@ fn without_a_replay_the_lines_are_attributed_times_that_add_up() {
         assert!(Side::BOTH.into_iter().all(|side| steps(side) > 0));
     });
 }
+
+#[test]
+fn another_kernel_is_priced_at_the_clock_of_each_side() {
+    let machine = |clock: f64| Machine { host: 1.0, clock, noise: 0.0, seed: 1 };
+    let (before, mut after) = (base(60.0), base(60.0));
+    after[10] = Do::Op("aten::softmax!", 430.0);
+    let ((one, _), (two, _)) = (simulate(&before, machine(1.0)), simulate(&after, machine(1.1)));
+    let effect =
+        |clock: f64| simulate(&after, machine(clock)).1 - simulate(&before, machine(clock)).1;
+    let truth = (effect(1.0) + effect(1.1)) / 2.0;
+    let analysis = analyse(&one, &two);
+    let price = analysis.bill().sum(BillKind::Change).as_micros();
+    assert!(
+        (price - truth).abs() < 0.02 * truth,
+        "{price} instead of {truth}: {:?}",
+        analysis.bill()
+    );
+}
