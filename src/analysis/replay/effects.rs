@@ -1,7 +1,7 @@
 //! Replays both sides to compute the effect of each change on the step time, lower bounds of the step time, and
 //! critical paths.
 
-use super::mix::{Changed, How, ItemChange, Mix, Taken};
+use super::mix::{Changed, How, ItemChange, Mix, PartsOfChange, Taken};
 use super::owners::Owners;
 use super::parts::Item;
 use super::patch::Unchanged;
@@ -252,7 +252,7 @@ impl Recorded {
 }
 
 /// Replays of single changes together take at most as long as this many replays of the whole trace.
-pub(super) const REPLAYS: usize = 256;
+const REPLAYS: usize = 256;
 
 /// The effects of all changes in a comparison, per compared step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -292,9 +292,15 @@ impl Effects {
 }
 
 impl Replays {
-    /// The effect of each change on its own, largest attributed time first, until the replays took as long as
-    /// [`REPLAYS`] replays of the whole trace.
-    fn single(&self, mix: &Mix<'_>, changes: &Changes) -> Vec<Option<Effect>> {
+    /// Replays each change on its own, largest attributed time first, until the replays took as long as [`REPLAYS`]
+    /// replays of the whole trace. `value` gets the parts of the change and a function that returns how
+    /// much later a side ends if the change is taken in a way; it returns `None` if the replays took too long.
+    pub(super) fn of_each<T: Clone>(
+        &self,
+        mix: &Mix<'_>,
+        changes: &Changes,
+        value: impl Fn(&PartsOfChange, &mut dyn FnMut(Side, How) -> Option<i64>) -> Option<T>,
+    ) -> Vec<Option<T>> {
         let mut of_changes = vec![None; changes.list().len()];
         if of_changes.is_empty() {
             return of_changes;
@@ -305,20 +311,24 @@ impl Replays {
         let mut budget = 2 * REPLAYS * mix.len();
         let unchanged = PerSide::from_fn(|side| Unchanged::of(mix, side));
         for at in order {
-            let mut of = |side: Side| {
-                let effect = unchanged[side].effect(
-                    (at as u32, How::Exchange),
-                    &parts[at].parts,
-                    &mut budget,
-                )?;
-                Some(Nanos(effect / self.compared[side]))
+            let mut later = |side: Side, how: How| {
+                unchanged[side].effect((at as u32, how), &parts[at].parts, &mut budget)
             };
-            let (Some(alone), Some(last)) = (of(Side::Baseline), of(Side::Candidate)) else {
+            of_changes[at] = value(&parts[at], &mut later);
+            if of_changes[at].is_none() {
                 break;
-            };
-            of_changes[at] = Some(Effect { alone, last: -last });
+            }
         }
         of_changes
+    }
+
+    /// The effect of each change on its own.
+    fn single(&self, mix: &Mix<'_>, changes: &Changes) -> Vec<Option<Effect>> {
+        self.of_each(mix, changes, |_, later| {
+            let mut of = |side| Some(Nanos(later(side, How::Exchange)? / self.compared[side]));
+            let (alone, last) = (of(Side::Baseline)?, of(Side::Candidate)?);
+            Some(Effect { alone, last: -last })
+        })
     }
 
     /// How well the replay of each side reproduces the recording.

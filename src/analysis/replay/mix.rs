@@ -95,19 +95,14 @@ impl Clock {
     pub(super) const EQUAL: Clock = Clock(PerSide { baseline: 1, candidate: 1 });
 
     /// The time that work of the other side takes at the clock of a side.
-    pub(super) fn at(self, side: Side, time: i64) -> i64 {
+    fn at(self, side: Side, time: i64) -> i64 {
         let (own, other) = (self.0[side].max(1), self.0[side.other()].max(1));
         ((2 * i128::from(time) * own + other) / (2 * other)) as i64
-    }
-
-    /// The durations of work of the other side at the clock of `side`.
-    pub(super) fn of(self, side: Side) -> AtClock {
-        AtClock(self, side)
     }
 }
 
 /// Work of the other side, at the clock of this side.
-pub(super) struct AtClock(Clock, Side);
+struct AtClock(Clock, Side);
 
 impl Speed for AtClock {
     fn host(&self, time: i64) -> i64 {
@@ -271,24 +266,24 @@ impl<'r> Mix<'r> {
     }
 
     /// Adds the calls of the other side that take the place of calls of this side, with the host times of the other
-    /// side. The GPU events run at the clock of this side unless `is_clock` is set.
-    pub(super) fn put_swapped(
+    /// side, for the changes for which `is_wanted` is true.
+    pub(super) fn swap(
         &self,
         side: Side,
         segment: &Segment,
-        is_clock: bool,
+        clock: Clock,
+        is_wanted: impl Fn(u32) -> bool,
         program: &mut Program<'r>,
     ) {
-        let other = side.other();
-        if segment.inner(side).is_empty() || segment.inner(other).is_empty() {
+        let others = segment.inner(side.other());
+        if others.is_empty() {
             return;
         }
         let present = self.changes_in(side, segment.inner(side));
         let is_swapped = |change: Option<u32>| {
-            change.is_some_and(|change| present.binary_search(&change).is_ok())
+            change.is_some_and(|change| is_wanted(change) && present.binary_search(&change).is_ok())
         };
-        let clock = if is_clock { Clock::EQUAL } else { self.clock };
-        self.put(other, segment.inner(other), &clock.of(side), is_swapped, program);
+        self.put(side.other(), others, &AtClock(clock, side), is_swapped, program);
     }
 
     /// The number of parts.
@@ -396,18 +391,17 @@ impl<'r> Mix<'r> {
     /// Adds a segment without the calls of changes that only this side has.
     fn cut(&self, side: Side, segment: &Segment, taken: &Taken, program: &mut Program<'r>) {
         let other = side.other();
-        let present = PerSide::from_fn(|of| self.changes_in(of, segment.inner(of)));
-        let has = |of: Side, change: Option<u32>| {
-            change.is_some_and(|change| present[of].binary_search(&change).is_ok())
+        let replaced = self.changes_in(other, segment.inner(other));
+        let is_replaced = |change: Option<u32>| {
+            change.is_some_and(|change| replaced.binary_search(&change).is_ok())
         };
         let is_cut = |change: Option<u32>| {
-            taken.has(change) && (taken.how == How::CutAndSwap || !has(other, change))
+            taken.has(change) && (taken.how == How::CutAndSwap || !is_replaced(change))
         };
         self.put(side, segment.inner(side), &AsRecorded, |change| !is_cut(change), program);
         if taken.how == How::CutAndSwap {
-            let is_swapped = |change: Option<u32>| taken.has(change) && has(side, change);
-            let speed = self.clock.of(side);
-            self.put(other, segment.inner(other), &speed, is_swapped, program);
+            let is_taken = |change: u32| taken.has(Some(change));
+            self.swap(side, segment, self.clock, is_taken, program);
         }
         let Some([own, others]) = segment.anchors(side) else { return };
         let is_taken = taken.has(self.items[side][own].1) || taken.has(self.items[other][others].1);
@@ -457,19 +451,16 @@ impl<'r> Mix<'r> {
             Some(_) => taken.has(change) && taken.how != How::Cut,
         };
         let clock = if taken.how == How::CutAndSwap { self.clock } else { Clock::EQUAL };
-        self.works_at((side, own, other), &AtClock(clock, side), is_taken, program);
-        if let Action::Wait(_) = own.action {
-            program.act(self.sides[side], own.action, &AsRecorded);
-        }
-        program.step(&own);
+        self.point((side, own, other), clock, is_taken, program);
     }
 
-    /// Adds the GPU events that are launched at a matched point, from the side that `is_taken` chooses: it gets the
-    /// change of an event, whether both sides launch equally many, the side of the event and its position.
-    pub(super) fn works_at(
+    /// Adds the launches, the wait or the step at a matched point. GPU events come from the side that `is_taken` chooses:
+    /// it gets the change of an event, whether both sides launch equally many, the side of the event and its position.
+    /// Those of the other side run at the given clock.
+    pub(super) fn point(
         &self,
         (side, own, other): (Side, Item, Item),
-        speed: &impl Speed,
+        clock: Clock,
         is_taken: impl Fn(Option<u32>, bool, Side, usize) -> bool,
         program: &mut Program<'r>,
     ) {
@@ -484,7 +475,7 @@ impl<'r> Mix<'r> {
             for at in range {
                 match (is_taken(self.works[of][at], has_equal, of, at), of == side) {
                     (false, true) => program.push(self.sides[of], at, &AsRecorded),
-                    (true, false) => program.push(self.sides[of], at, speed),
+                    (true, false) => program.push(self.sides[of], at, &AtClock(clock, side)),
                     (true, true) | (false, false) => {}
                 }
             }
@@ -493,6 +484,10 @@ impl<'r> Mix<'r> {
         if end > start {
             program.line.push(Do::Launch(start, end));
         }
+        if let Action::Wait(_) = own.action {
+            program.act(self.sides[side], own.action, &AsRecorded);
+        }
+        program.step(&own);
     }
 
     /// Builds the baseline's graph with the candidate's durations. If the programs have the same structure, a

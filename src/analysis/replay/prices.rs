@@ -7,10 +7,9 @@
 //! Added calls are removed from the candidate, and removed calls from the baseline. Everything else exists on both sides,
 //! and its price is the mean of the exchange in both graphs. So if the sides are exchanged, each price changes its sign.
 
-use super::effects::{REPLAYS, Replays};
+use super::effects::Replays;
 use super::mix::{Changed, Clock, How, Mix, Taken};
 use super::parts::Point;
-use super::patch::Unchanged;
 use super::play::Program;
 use super::reason::Reason;
 use super::rest::{Part, Pause, Rest};
@@ -198,40 +197,20 @@ impl Replays {
         Nanos((gained / (2 * steps.baseline * steps.candidate)) as i64)
     }
 
-    /// The price of each change on its own, largest attributed time first, until the replays took as long as
-    /// [`REPLAYS`] replays of the whole trace.
+    /// The price of each change on its own.
     fn prices_of_changes(&self, mix: &Mix<'_>, changes: &Changes) -> Vec<Option<Nanos>> {
-        let mut of_changes = vec![None; changes.list().len()];
-        if of_changes.is_empty() {
-            return of_changes;
-        }
-        let parts = mix.parts_of_changes(of_changes.len());
-        let mut order: Vec<usize> = (0..of_changes.len()).collect();
-        order.order_by_key(|&at| (Reverse(changes.list()[at].cost.abs()), at));
-        let mut budget = 2 * REPLAYS * mix.len();
-        let unchanged = PerSide::from_fn(|side| Unchanged::of(mix, side));
-        for at in order {
-            let parts = &parts[at];
-            let mut cut = PerSide::default();
-            let mut swapped = PerSide::default();
-            let mut is_in_budget = true;
+        self.of_each(mix, changes, |parts, later| {
+            let (mut cut, mut swapped) = (PerSide::default(), PerSide::default());
             for side in Side::BOTH {
-                let mut effect = |how: How| {
-                    let effect =
-                        unchanged[side].effect((at as u32, how), &parts.parts, &mut budget);
-                    is_in_budget &= effect.is_some();
-                    effect.unwrap_or(0)
-                };
-                cut[side] = if parts.is_cut[side] { effect(How::Cut) } else { 0 };
-                swapped[side] =
-                    if parts.is_swapped { effect(How::CutAndSwap) - cut[side] } else { 0 };
+                if parts.is_cut[side] {
+                    cut[side] = later(side, How::Cut)?;
+                }
+                if parts.is_swapped {
+                    swapped[side] = later(side, How::CutAndSwap)? - cut[side];
+                }
             }
-            if !is_in_budget {
-                break;
-            }
-            of_changes[at] = Some(self.price(cut, swapped));
-        }
-        of_changes
+            Some(self.price(cut, swapped))
+        })
     }
 }
 

@@ -8,7 +8,7 @@
 
 use super::gaps::{Gaps, gaps};
 use super::mix::{Clock, Mix, Segment};
-use super::parts::{Action, Item, Point};
+use super::parts::{Item, Point};
 use super::play::{AsRecorded, Program};
 use crate::diff::TraceDiff;
 use crate::order::Order as _;
@@ -199,7 +199,8 @@ impl<'m, 'r> Rest<'m, 'r> {
             }
         }
         let is_clock = last >= Part::Clock;
-        self.mix.put_swapped(side, segment, is_clock, program);
+        let clock = if is_clock { Clock::EQUAL } else { self.mix.clock() };
+        self.mix.swap(side, segment, clock, |_| true, program);
         let Some([at, other_at]) = segment.anchors(side) else {
             program.host(given.rest(), false);
             return;
@@ -216,7 +217,7 @@ impl<'m, 'r> Rest<'m, 'r> {
             None if self.is_communication[of][at] => has_equal && last >= Part::Communication,
             None => has_equal && is_clock,
         };
-        self.mix.works_between(side, (item, other_item), is_clock, is_taken, program);
+        self.mix.point((side, item, other_item), clock, is_taken, program);
     }
 }
 
@@ -317,24 +318,4 @@ fn find_pauses(segments: &mut [Times]) -> Vec<Pause> {
         }
     }
     pauses
-}
-
-impl<'r> Mix<'r> {
-    /// Adds the GPU events that are launched at a matched point. Those of changes run at the clock of the side unless
-    /// `is_clock` is set.
-    fn works_between(
-        &self,
-        side: Side,
-        (own, other): (Item, Item),
-        is_clock: bool,
-        is_taken: impl Fn(Option<u32>, bool, Side, usize) -> bool,
-        program: &mut Program<'r>,
-    ) {
-        let clock = if is_clock { Clock::EQUAL } else { self.clock() };
-        self.works_at((side, own, other), &clock.of(side), is_taken, program);
-        if let Action::Wait(_) = own.action {
-            program.act(self.sides()[side], own.action, &AsRecorded);
-        }
-        program.step(&own);
-    }
 }
