@@ -42,8 +42,9 @@ type Spans = BTreeMap<ThreadId, Vec<Span>>;
 
 /// The gaps of both sides, and the names of the ranges in which the host waits.
 pub(super) fn gaps(diff: &TraceDiff, recorded: PerSide<&Recorded>) -> (PerSide<Gaps>, Vec<String>) {
-    let is_empty = empty_ranges(diff);
-    let spans = PerSide::from_fn(|side| spans(diff.tree(side), &is_empty));
+    let marked = PerSide::from_fn(|side| marked(diff.tree(side)));
+    let is_empty = empty_ranges(diff, &marked);
+    let spans = PerSide::from_fn(|side| spans(diff.tree(side), &marked[side], &is_empty));
     let names = Side::BOTH.into_iter().flat_map(|side| spans[side].values().flatten());
     let names: BTreeSet<&str> = names.map(|(_, _, name)| name.as_str()).collect();
     let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
@@ -103,11 +104,18 @@ fn waits(
     waits
 }
 
+/// The events with which the program marked ranges.
+fn marked(tree: &CallTree) -> Vec<EventId> {
+    let trace = tree.trace();
+    let is_mark = |&event: &EventId| trace.category(event) == Category::UserAnnotation;
+    trace.events().filter(is_mark).collect()
+}
+
 /// The ranges in which the host waits. A known one counts where it overlaps another one.
-fn spans(tree: &CallTree, is_empty: &BTreeSet<String>) -> Spans {
+fn spans(tree: &CallTree, marked: &[EventId], is_empty: &BTreeSet<String>) -> Spans {
     let trace = tree.trace();
     let mut found: BTreeMap<ThreadId, Vec<(bool, Span)>> = BTreeMap::new();
-    for event in trace.events().filter(|&event| trace.category(event) == Category::UserAnnotation) {
+    for &event in marked {
         let name = without_number(trace.name(event));
         let known = PYTORCH.wait(name);
         if known.is_some() || is_empty.contains(name) {
@@ -145,16 +153,14 @@ fn spans(tree: &CallTree, is_empty: &BTreeSet<String>) -> Spans {
 }
 
 /// The names of the ranges, without numbers, during which almost no call was recorded on any thread, on either side.
-fn empty_ranges(diff: &TraceDiff) -> BTreeSet<String> {
+fn empty_ranges(diff: &TraceDiff, marked: &PerSide<Vec<EventId>>) -> BTreeSet<String> {
     let mut times: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
     for side in Side::BOTH {
         let tree = diff.tree(side);
         let trace = tree.trace();
-        let is_range = |&event: &EventId| {
-            trace.category(event) == Category::UserAnnotation
-                && !OWN.iter().any(|own| trace.name(event).starts_with(own))
-        };
-        let mut ranges = trace.events().filter(is_range).peekable();
+        let is_range =
+            |event: &&EventId| !OWN.iter().any(|own| trace.name(**event).starts_with(own));
+        let mut ranges = marked[side].iter().filter(is_range).copied().peekable();
         let busy = if ranges.peek().is_some() { busy_of(tree) } else { Vec::new() };
         for event in ranges {
             let (start, end) = (trace.start(event).0, trace.end(event).0);

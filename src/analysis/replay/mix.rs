@@ -7,23 +7,17 @@
 //! candidate between them       │  gap   │ gap  op b  gap  │
 //! a change that replaces a by b         └─ candidate's ───┘
 //! ```
-//! The host timelines of both sides are divided into segments at the starts and ends of matched calls. Only
-//! starts and ends that are in the same order on both sides divide the timelines. To take a change from the
-//! other side, the segments that contain the change's calls are replaced with the other side's segments. At
+//! The host timelines of both sides are divided into segments (`segments.rs`). To take a change from the other side, the segments that contain the change's calls are replaced with the other side's segments. At
 //! matched launches, the GPU events in the change's rows are replaced as well.
 
-use super::parts::{Action, Item, Point, Work};
-use super::play::{AsRecorded, Do, PlayWork, Program, Speed};
+use super::clock::{AtClock, Clock};
+use super::parts::{Action, Item, Point};
+use super::play::{AsRecorded, Do, Program, Speed};
 use super::recorded::Recorded;
-use crate::analysis::in_order::longest_in_order;
+use super::segments::{Segment, segments};
 use crate::diff::TraceDiff;
-use crate::program::StepId;
 use crate::side::{PerSide, Side};
-use crate::tree::CallId;
-use rustc_hash::FxHashMap;
 use std::ops::Range;
-
-const NONE: u32 = u32::MAX;
 
 /// The changes that are taken from the other side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -86,38 +80,6 @@ pub(super) struct Mix<'r> {
     clock: Clock,
 }
 
-/// The times of the same work on both sides, as a fraction: how much slower the clock of a side is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Clock(pub(super) PerSide<i128>);
-
-impl Clock {
-    /// Both sides run equally fast.
-    pub(super) const EQUAL: Clock = Clock(PerSide { baseline: 1, candidate: 1 });
-
-    /// The time that work of the other side takes at the clock of a side.
-    fn at(self, side: Side, time: i64) -> i64 {
-        let (own, other) = (self.0[side].max(1), self.0[side.other()].max(1));
-        ((2 * i128::from(time) * own + other) / (2 * other)) as i64
-    }
-}
-
-/// Work of the other side, at the clock of this side.
-struct AtClock(Clock, Side);
-
-impl Speed for AtClock {
-    fn host(&self, time: i64) -> i64 {
-        time
-    }
-
-    fn work(&self, _: CallId, time: i64) -> i64 {
-        self.0.at(self.1, time)
-    }
-
-    fn waits(&self, _: CallId) -> bool {
-        true
-    }
-}
-
 /// Which parts of a graph contain something of a change.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PartsOfChange {
@@ -127,32 +89,6 @@ pub(super) struct PartsOfChange {
     pub(super) is_cut: PerSide<bool>,
     /// Whether anything is exchanged.
     pub(super) is_swapped: bool,
-}
-
-/// The items on both sides from the previous matched point (exclusive) to the next matched point (inclusive).
-/// The last segment does not end with a matched point.
-#[derive(Debug, Clone)]
-pub(super) struct Segment {
-    items: PerSide<Range<usize>>,
-    is_anchored: bool,
-}
-
-impl Segment {
-    /// The items of a side.
-    pub(super) fn items(&self, side: Side) -> Range<usize> {
-        self.items[side].clone()
-    }
-
-    /// The items of a side before the matched point.
-    pub(super) fn inner(&self, side: Side) -> Range<usize> {
-        let range = self.items[side].clone();
-        range.start..range.end - usize::from(self.is_anchored)
-    }
-
-    /// The matched point: its item on a side, and its item on the other side.
-    pub(super) fn anchors(&self, side: Side) -> Option<[usize; 2]> {
-        self.is_anchored.then(|| [side, side.other()].map(|side| self.items[side].end - 1))
-    }
 }
 
 /// Most segments contain only host time. Consecutive segments of this kind are combined into one part. A
@@ -489,166 +425,4 @@ impl<'r> Mix<'r> {
         }
         program.step(&own);
     }
-
-    /// Builds the baseline's graph with the candidate's durations. If the programs have the same structure, a
-    /// replay of this graph should reproduce the candidate's step time. In each segment, the GPU time of the
-    /// candidate is divided among the GPU events of the baseline.
-    pub(super) fn transferred(&self) -> Program<'r> {
-        let PerSide { baseline, candidate } = self.sides;
-        let mut program = Program { before: baseline.before.clone(), ..Program::default() };
-        for (own, other) in program.before.iter_mut().zip(&candidate.before) {
-            *own = *other;
-        }
-        let is_crossing = baseline.is_crossing;
-        let mut lost = 0;
-        for segment in &self.segments {
-            let [own, other] =
-                Side::BOTH.map(|side| &self.sides[side].items[segment.items[side].clone()]);
-            let split = |items: usize| items - usize::from(segment.is_anchored);
-            let (inner, anchor) = own.split_at(split(own.len()));
-            let (other_inner, other_anchor) = other.split_at(split(other.len()));
-            let sum = |items: &[Item]| items.iter().map(|item| item.time).sum::<i64>();
-            let (have, want) = (sum(own), sum(other));
-            let host = |time: i64| match have {
-                0 => 0,
-                _ => (time as f64 * want as f64 / have as f64).round() as i64,
-            };
-            for (items, others) in [(inner, other_inner), (anchor, other_anchor)] {
-                let given = items.iter().map(|item| launched(baseline, item, false)).sum::<i64>();
-                let wanted =
-                    |busy| others.iter().map(|item| launched(candidate, item, busy)).sum::<i64>();
-                let wanted = wanted(!is_crossing) + std::mem::take(&mut lost);
-                if given == 0 {
-                    lost = wanted;
-                }
-                for item in items {
-                    program.host(host(item.time), item.in_call);
-                    let first = program.works.len();
-                    program.act(baseline, item.action, &Share { wanted, given });
-                    for work in &mut program.works[first..] {
-                        self.retune(work);
-                    }
-                    program.step(item);
-                }
-            }
-            if have == 0
-                && let Some(item) = own.last()
-            {
-                program.host(want, item.in_call);
-            }
-        }
-        program
-    }
-
-    /// Adapts the latency of a baseline GPU event and the gap before it to the candidate's typical values.
-    fn retune(&self, work: &mut PlayWork<'r>) {
-        work.typical = &self.sides.candidate.typical;
-        work.is_apart = !self.sides.baseline.is_crossing;
-        work.latency = work.latency.map(|latency| {
-            let usual = |side: Side| self.sides[side].typical.usual_latency();
-            latency + usual(Side::Candidate) - usual(Side::Baseline)
-        });
-    }
-}
-
-/// Divides a total time among GPU events in proportion to their recorded times.
-struct Share {
-    wanted: i64,
-    given: i64,
-}
-
-impl Speed for Share {
-    fn host(&self, time: i64) -> i64 {
-        time
-    }
-
-    fn work(&self, _: CallId, time: i64) -> i64 {
-        match self.given {
-            0 => time,
-            given => (time as f64 * self.wanted as f64 / given as f64).round() as i64,
-        }
-    }
-
-    fn waits(&self, _: CallId) -> bool {
-        true
-    }
-}
-
-/// The total duration of the GPU events that an item launches or, if `is_busy` is set, their total busy time.
-fn launched(recorded: &Recorded, item: &Item, is_busy: bool) -> i64 {
-    let time = |work: &Work| if is_busy { work.busy } else { work.time };
-    match item.action {
-        Action::Launch(first, end) => {
-            recorded.works[first as usize..end as usize].iter().map(time).sum()
-        }
-        Action::Nothing | Action::Wait(_) => 0,
-    }
-}
-
-/// As many pairs as possible that are in the same order on both sides. The choice does not depend on which side is the
-/// baseline.
-fn in_order_on_both_sides(
-    sides: PerSide<&Recorded>,
-    mut pairs: Vec<(u32, u32)>,
-) -> Vec<(u32, u32)> {
-    let key = |side: Side| {
-        let items = &sides[side].items;
-        (items.len(), items.iter().map(|item| item.time).sum::<i64>())
-    };
-    if key(Side::Baseline) <= key(Side::Candidate) {
-        return longest_in_order(&pairs, |pair| pair.1);
-    }
-    for pair in &mut pairs {
-        *pair = (pair.1, pair.0);
-    }
-    pairs.sort_unstable();
-    let swapped = |(b, a): (u32, u32)| (a, b);
-    longest_in_order(&pairs, |pair| pair.1).into_iter().map(swapped).collect()
-}
-
-fn segments(sides: PerSide<&Recorded>, diff: &TraceDiff) -> Vec<Segment> {
-    let merged = diff.merged();
-    let key = |side: Side, point: Point| match point {
-        Point::Start(call) => Some(2 * merged.of(side, call).index()),
-        Point::End(call) => Some(2 * merged.of(side, call).index() + 1),
-        Point::Step(_) => None,
-    };
-    let mut positions = vec![NONE; 2 * merged.len()];
-    let mut steps: FxHashMap<StepId, u32> = FxHashMap::default();
-    for (at, item) in (0..).zip(&sides.candidate.items) {
-        match (key(Side::Candidate, item.point), item.point) {
-            (Some(key), _) => positions[key] = at,
-            (None, Point::Step(step)) => drop(steps.insert(step, at)),
-            (None, Point::Start(_) | Point::End(_)) => {}
-        }
-    }
-    let partners = diff.step_pairs().map(|pairs| pairs.iter().copied().collect());
-    let partner = |step: StepId| match &partners {
-        Some(partners) => FxHashMap::<StepId, StepId>::get(partners, &step).copied(),
-        None => Some(step),
-    };
-    let pairs: Vec<(u32, u32)> = (0..)
-        .zip(&sides.baseline.items)
-        .filter_map(|(at, item)| {
-            let other = match (key(Side::Baseline, item.point), item.point) {
-                (Some(key), _) => positions[key],
-                (None, Point::Step(step)) => *steps.get(&partner(step)?)?,
-                (None, Point::Start(_) | Point::End(_)) => NONE,
-            };
-            (other != NONE).then_some((at, other))
-        })
-        .collect();
-    let mut segments = Vec::new();
-    let mut reached = PerSide::new(0, 0);
-    for (a, b) in in_order_on_both_sides(sides, pairs) {
-        let ends = PerSide::new(a as usize + 1, b as usize + 1);
-        segments.push(Segment {
-            items: PerSide::from_fn(|side| reached[side]..ends[side]),
-            is_anchored: true,
-        });
-        reached = ends;
-    }
-    let rest = PerSide::from_fn(|side| reached[side]..sides[side].items.len());
-    segments.push(Segment { items: rest, is_anchored: false });
-    segments
 }

@@ -8,6 +8,7 @@
 //! ```
 //! The guide `docs/guides/what-if.md` describes the replay model and its limits.
 
+mod clock;
 mod effects;
 mod ends;
 mod gaps;
@@ -22,7 +23,9 @@ mod reason;
 mod recorded;
 mod rest;
 mod scenario;
+mod segments;
 mod threads;
+mod transfer;
 mod typical;
 mod what_if;
 

@@ -6,10 +6,12 @@
 //! candidate − changes ─▶ − waits ─▶ − host ─▶ − pauses ─▶ − clock ─▶ almost the baseline
 //! ```
 
+use super::clock::Clock;
 use super::gaps::{Gaps, gaps};
-use super::mix::{Clock, Mix, Segment};
+use super::mix::Mix;
 use super::parts::{Item, Point};
 use super::play::{AsRecorded, Program};
+use super::segments::Segment;
 use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::program::{Communication, Phase};
@@ -256,7 +258,7 @@ fn times(mix: &Mix<'_>, segment: &Segment, gaps: &PerSide<Gaps>) -> Times {
     let mut phases = PerSide::<Option<Phase>>::default();
     for side in Side::BOTH {
         let inner = segment.inner(side);
-        for at in segment.items(side) {
+        for at in segment.items[side].clone() {
             let item: &Item = &mix.sides()[side].items[at];
             let is_inner = inner.contains(&at);
             if !is_inner {
