@@ -145,7 +145,7 @@ impl ReportFile {
 }
 
 /// The files that every report contains in addition to the tables. The merged tree comes first, because writing it
-/// takes longest.
+/// takes longest; `summary.json` comes last, because programs wait for it.
 const ALWAYS: [ReportFile; 4] = [
     ReportFile::Other("merged_tree_output.txt", |shared, options, _, out| {
         text::merged_tree::write(&shared.analysis, options.full_tree_nodes, out)
@@ -153,8 +153,8 @@ const ALWAYS: [ReportFile; 4] = [
     ReportFile::Other("cpu_op_map.json", |shared, _, _, out| {
         json::op_map::write(&shared.analysis, out)
     }),
-    ReportFile::Other("summary.json", |shared, _, _, out| write_summary(shared.summary(), out)),
     ReportFile::Other("lag.svg", |shared, _, _, out| lag::write_svg(&shared.analysis, out)),
+    ReportFile::Other("summary.json", |shared, _, _, out| write_summary(shared.summary(), out)),
 ];
 
 /// The Python stacks of all ops and kernels; part of reports with all tables.
