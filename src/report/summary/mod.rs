@@ -8,7 +8,7 @@ mod wall;
 pub use changes::{BillSummary, ChangeSummary, SameProgram};
 pub use largest::{LargeDifference, Part, largest_differences};
 pub use verdict::{Change, StepVerdict, VerdictSummary};
-pub use wall::{CauseSummary, WallSide, WallSummary};
+pub use wall::{WallSide, WallSummary};
 
 use super::json::write_json;
 use crate::analysis::Analysis;
@@ -20,7 +20,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 
 /// Version of the layout of `summary.json`; increased when a field changes its meaning or is removed.
-pub const SCHEMA_VERSION: u32 = 3;
+pub const SCHEMA_VERSION: u32 = 4;
 
 /// Number of names listed in `largest_differences`.
 const LARGEST: usize = 20;
@@ -49,8 +49,6 @@ pub struct Summary {
     /// Fraction (0 to 1) of the GPU time in the compared steps that was launched by firmly matched calls; `null` if
     /// there is no GPU time.
     pub firm_share: Option<f64>,
-    /// The causes of the wall-time difference, largest first.
-    pub causes: Vec<CauseSummary>,
     /// Difference in attributed time, candidate − baseline, in µs.
     pub difference_us: f64,
     /// Ratio of attributed times, candidate / baseline; `null` if undefined.
@@ -193,7 +191,6 @@ pub(super) fn summarise_with(analysis: &Analysis, largest: &[LargeDifference]) -
         changes: changes::changes(analysis),
         same_program: changes::same_program(analysis),
         firm_share: analysis.changes().firm_share(),
-        causes: wall::causes(analysis),
         difference_us: account.difference().as_micros(),
         ratio: account.ratio(),
         account_is_exact: account.is_exact(),
