@@ -15,7 +15,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::default()
         .word(
             "reason",
-            "reason for the difference; docs/reference/changes.md lists the reasons",
+            "reason for the difference; docs/reference/bill.md lists the reasons",
             |_: &Analysis, r: &Cause| r.reason.label().into(),
         )
         .text(
