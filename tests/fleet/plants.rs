@@ -112,7 +112,8 @@ fn all_planted_faults_are_found_and_nothing_else() {
     let bill = document["bill"].as_array().expect("a bill");
     let line = bill.iter().find(|line| line["where"] == "aten::bmm" && line["spread"] == "role");
     let difference = line.expect("a role")["median_difference_us"].as_f64().expect("a number");
-    assert!((difference - 50.0).abs() < 0.001, "{difference}");
+    // The kernel takes 50 µs longer; a price by replay is off by at most 20 µs.
+    assert!((difference - 50.0).abs() < 20.0, "{difference}");
     assert!(
         out.path().join("fleet.html").is_file() && out.path().join("fleet_parts.parquet").is_file()
     );
