@@ -620,8 +620,11 @@ impl Comparison {
         card.set_item("headline", &narrative.headline)?;
         card.set_item("leading", &narrative.leading)?;
         let about = [&narrative.split, &narrative.confidence].into_iter();
-        let remarks: Vec<&String> =
-            about.chain(&narrative.remarks).chain(&narrative.runs).collect();
+        let remarks: Vec<&String> = about
+            .chain(&narrative.remarks)
+            .chain(&narrative.runs)
+            .filter(|line| !line.is_empty())
+            .collect();
         card.set_item("remarks", remarks)?;
         card.set_item("measure_of_changes", narrative.measure())?;
         let line = |line: &Line| {

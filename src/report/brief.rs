@@ -56,7 +56,12 @@ fn text(report: &Report, most: usize) -> String {
     brief.line("step_candidate_ms", &millis(b));
     brief.line("step_difference_ms", &millis(b - a));
     brief.line("significant", significant(analysis));
-    brief.line("noise", &short(&narrative.confidence, SENTENCE));
+    let noise = if narrative.confidence.is_empty() {
+        "not tested: one run on a side"
+    } else {
+        &narrative.confidence
+    };
+    brief.line("noise", &short(noise, SENTENCE));
     brief.line("identical", yes(analysis.changes().is_identical()));
     brief.line("cost_is", if narrative.has_prices { "price_by_replay" } else { "attributed" });
     let changes = analysis.changes().list();

@@ -63,7 +63,7 @@ test("each chip leads to its detail", async () => {
     assert.ok(await page.locator("#" + target).isVisible(), target);
   }
   const told = (await texts(page, ".chip")).join("; ");
-  assert.match(told, /1 run per side: could be noise; record 3/);
+  assert.match(told, /1 run per side: not tested; record 3/);
   assert.match(told, /\d+% of GPU time matched, \d+% firmly; totals exact/);
   await page.close();
 });

@@ -90,7 +90,7 @@ fn confidence(analysis: &Analysis) -> Chip {
             chip(format!("{} and {} runs: too few to test", runs[0], runs[1]), "steps", "warn")
         }
         (Repeats::Steps | Repeats::None | Repeats::OtherOptions, _) if runs == [1, 1] => {
-            chip(format!("1 run per side: could be noise; record {RUNS} per side"), "next", "warn")
+            chip(format!("1 run per side: not tested; record {RUNS} per side"), "next", "warn")
         }
         (Repeats::Steps | Repeats::None | Repeats::OtherOptions, _) => chip(
             format!("1 run on one side: could be noise; record {RUNS} per side"),

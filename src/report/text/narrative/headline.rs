@@ -102,13 +102,12 @@ pub(super) fn split(analysis: &Analysis, figures: Figures) -> String {
     text
 }
 
-/// Says whether the difference is significant, and how large the noise is.
+/// Says whether the difference is significant, and how large the noise is; empty if a side has a single run, which the
+/// description of the inputs says.
 pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
     let counts = PerSide::from_fn(|side| analysis.runs()[side].len() + 1);
-    match (counts.baseline, counts.candidate) {
-        (1, 1) => return unknown("one run per side"),
-        (1, _) | (_, 1) => return unknown("a single run on one side"),
-        _ => {}
+    if counts.baseline.min(counts.candidate) == 1 {
+        return String::new();
     }
     let spread = |side: Side| match analysis.run_times().noise(side).and_then(|noise| noise.wall) {
         Some(wall) => figures.with_unit(wall.spread_us * 1e3),
@@ -126,10 +125,6 @@ pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
         (_, None) => String::new(),
     };
     format!("medians of {runs}, spread {a} and {b}{verdict}")
-}
-
-fn unknown(runs: &str) -> String {
-    format!("{runs}: run-to-run noise is unknown")
 }
 
 /// A remark that the programs are identical, have little in common, or run nothing at all; `None` in all other cases.
@@ -213,7 +208,7 @@ fn file_name(path: &str) -> &str {
     name
 }
 
-/// `NVIDIA H100 80GB HBM3, 2 steps, 1 run per side`.
+/// `NVIDIA H100 80GB HBM3, 2 steps, one run per side: not tested`.
 pub(super) fn inputs(analysis: &Analysis) -> String {
     let devices = PerSide::from_fn(|side| {
         let devices = &analysis.tree(side).trace().header().devices;
@@ -237,8 +232,12 @@ pub(super) fn inputs(analysis: &Analysis) -> String {
     let steps =
         if steps == PerSide::default() { "no steps".to_owned() } else { numbers(steps, "step") };
     let runs = PerSide::from_fn(|side| analysis.runs()[side].len() as u64 + 1);
-    let each = if runs.baseline == runs.candidate { " per side" } else { "" };
-    let runs = numbers(runs, "run") + each;
+    let runs = match (runs.baseline, runs.candidate) {
+        (1, 1) => "one run per side: not tested".to_owned(),
+        (one, other) if one == other => format!("{one} runs per side"),
+        (1, _) | (_, 1) => numbers(runs, "run") + ": not tested",
+        _ => numbers(runs, "run"),
+    };
     let parts = [device, steps, runs];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }

@@ -28,7 +28,7 @@ use crate::trace::Nanos;
 pub struct Narrative {
     /// Display names of the two sides.
     pub names: PerSide<String>,
-    /// A description of the inputs, such as `NVIDIA H100 80GB HBM3, 2 steps, 1 run per side`.
+    /// A description of the inputs, such as `NVIDIA H100 80GB HBM3, 2 steps, one run per side: not tested`.
     pub inputs: String,
     /// The headline, such as `37% slower: 9.48 → 13.03 ms per step`.
     pub headline: String,
@@ -148,9 +148,10 @@ impl Narrative {
 
     /// A sentence with the headline, the split into busy and idle time, and, with several runs, the significance.
     pub fn answer(&self) -> String {
-        let runs =
-            if self.runs.is_empty() { String::new() } else { format!("; {}", self.confidence) };
-        format!("{}; {}{runs}", self.headline, self.split)
+        let parts = [&self.headline, &self.split, &self.confidence];
+        let parts: Vec<&str> =
+            parts.into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+        parts.join("; ")
     }
 
     /// The non-empty layers, most certain first.
