@@ -14,7 +14,7 @@ import pytest
 
 import tracetree
 
-MODULES = ["tracetree", "tracetree._compare", "tracetree._native", "tracetree.tracelens"]
+MODULES = ["tracetree", "tracetree._native", "tracetree.tracelens"]
 
 
 @pytest.mark.parametrize("name", MODULES)

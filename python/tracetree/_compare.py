@@ -20,7 +20,7 @@ from tracetree._inputs import (
     source,
     source_names,
 )
-from tracetree._names import kind
+from tracetree._names import kind, public
 from tracetree._native import Comparison, Trace
 from tracetree._notes import warn
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tracetree._options import Progress
 
 
+@public
 def diff(
     baseline: TraceInputs,
     candidate: TraceInputs,
@@ -87,7 +88,7 @@ def diff(
     terminal; ``False`` disables the bar.
 
     Other Python threads keep running during the comparison, and Ctrl-C stops the comparison. Raises
-    ``TraceError`` if an input is not a trace, ``OSError`` if a file cannot be read, ``TypeError``
+    ``TraceError`` if an input is not a trace, ``UsageError`` if the request is invalid, ``OSError`` if a file cannot be read, ``TypeError``
     if an argument has the wrong type.
 
     >>> import tracetree
@@ -136,6 +137,7 @@ def diff(
     return d
 
 
+@public
 def open(
     trace: TraceInput,
     *,

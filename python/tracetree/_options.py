@@ -18,7 +18,7 @@ _Steps = Union[int, str, range, None]
 
 
 class RecordedOptions(TypedDict, total=False):
-    """The options of ``tracetree.diff`` without ``steps``, because ``compare_steps`` has a parameter ``steps`` with a
+    """The options of ``tracetree.diff`` without ``steps``, because ``compare`` has a parameter ``steps`` with a
     different meaning."""
 
     rank: int | None

@@ -50,7 +50,7 @@ class Plots:
         self._d = d
 
     def __repr__(self) -> str:
-        return "<tracetree plots: changes(), steps(), memory(), roofline()>"
+        return "<tracetree.Plots: changes(), steps(), memory(), roofline()>"
 
     def changes(self, *, engine: Engine | None = None) -> Any:
         """A bar chart with the cost of each change in ms per step, largest first; red means more time."""

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tracetree._compare import diff
-from tracetree._errors import TraceError, TraceWarning, UsageError
+from tracetree._errors import TracetreeError, TraceWarning, UsageError
 from tracetree._escape import shown
 from tracetree._gate import gate as check
 from tracetree._inputs import ENDS, files
@@ -270,7 +270,7 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
         def answered(*arguments: Any, **named: Any) -> str:
             try:
                 return tool(*arguments, **named)
-            except (TraceError, OSError, ValueError, ArithmeticError, ImportError) as error:
+            except (TracetreeError, OSError, ValueError, ArithmeticError, ImportError) as error:
                 raise ToolError(shown(str(error)[: USUAL // 4])) from error
 
         return answered

@@ -93,6 +93,13 @@ pub struct CauseSummary {
     pub kernels_trace2: Vec<String>,
 }
 
+impl WallSummary {
+    /// Ratio of the wall times of a step, candidate / baseline; `None` if the baseline has no time.
+    pub(super) fn step_ratio(&self) -> Option<f64> {
+        (self.trace1.step_wall_us > 0.0).then(|| self.trace2.step_wall_us / self.trace1.step_wall_us)
+    }
+}
+
 pub(super) fn wall(analysis: &Analysis) -> WallSummary {
     let (wall, causes) = (analysis.wall(), analysis.causes());
     let step = |side: Side| wall.totals(side).step_ms() * 1e3;
