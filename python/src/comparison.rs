@@ -111,9 +111,10 @@ impl Comparison {
         Python::attach(|py| {
             let create = || match kind {
                 TableKind::WhatIf => WhatIf::create(py, name, &self.comparison, origin),
-                kind => {
-                    Py::new(py, table::Table::new(name, kind.of(self.comparison.analysis()), origin))
-                }
+                kind => Py::new(
+                    py,
+                    table::Table::new(name, kind.of(self.comparison.analysis()), origin),
+                ),
             };
             let table = shared.get_or_try_init(py, create).expect("memory for a table");
             table.clone_ref(py)

@@ -2,10 +2,10 @@
 
 use crate::node::Node;
 use pyo3::prelude::*;
-use tracetree::escape::one_line;
 use pyo3::types::PyDict;
 use std::sync::Arc;
 use tracetree::diff::{self, Confidence, PairEvidence, Pass};
+use tracetree::escape::one_line;
 use tracetree::{Analysis, Comparison};
 use tracetree_cli::explanation_text;
 

@@ -137,7 +137,7 @@ def frames_of(path: str) -> Frames:
     for node in trace.tree():
         if node.kind == "frame" and node.name.endswith(f"): {compared_call.__name__}"):
             above = tuple(call.name for call in [*node.ancestors, node] if call.kind == "frame")
-            own = []
+            own: list[str] = []
             inside = node.children
             while len(inside) == 1 and FRAME.fullmatch(inside[0].name) and not (own and LIBRARY.search(inside[0].name)):
                 own.append(inside[0].name)

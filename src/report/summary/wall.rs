@@ -96,7 +96,8 @@ pub struct CauseSummary {
 impl WallSummary {
     /// Ratio of the wall times of a step, candidate / baseline; `None` if the baseline has no time.
     pub(super) fn step_ratio(&self) -> Option<f64> {
-        (self.trace1.step_wall_us > 0.0).then(|| self.trace2.step_wall_us / self.trace1.step_wall_us)
+        (self.trace1.step_wall_us > 0.0)
+            .then(|| self.trace2.step_wall_us / self.trace1.step_wall_us)
     }
 }
 
