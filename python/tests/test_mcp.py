@@ -21,7 +21,7 @@ mcp = pytest.importorskip("mcp")
 from tracetree import mcp as served  # noqa: E402
 from tracetree._escape import shown  # noqa: E402
 
-TOOLS = {"traces", "compare", "changes", "call_site", "tree", "explain", "gate", "memory"}
+TOOLS = {"traces", "compare", "changes", "call_site", "tree", "explain", "repro", "gate", "memory"}
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +94,14 @@ def test_the_tools_answer_in_pages(root: Path, d: tracetree.Comparison) -> None:
     assert explained == str(d.explain(baseline=38)) or "page 1" in explained
     assert failing.startswith("FAIL") and "aten::mul" in failing and "with 1 run per side" in failing
     assert passing.startswith("PASS") and "runs 3 | 3" in passing
+
+
+def test_the_pages_of_a_script_are_the_script(root: Path, d: tracetree.Comparison) -> None:
+    pages = [("repro", {**SIDES, "uid": 35, "side": "candidate", "page": page, "max_bytes": 16000}) for page in (1, 2, 3)]
+    answers = asked(root, pages)
+    assert [failed for failed, _ in answers] == [False] * 3
+    text = "\n".join(re.sub(r"\n\(page \d of 3.*\)$", "", page) for _, page in answers)
+    assert text + "\n" == d.repro(candidate=35)
 
 
 def test_errors_are_answers(root: Path) -> None:

@@ -368,6 +368,22 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
 
     @serving.tool(annotations=read_only)
     @told
+    def repro(
+        baseline: _Baseline,
+        candidate: _Candidate,
+        uid: Annotated[int, Field(description="The position of an event in traceEvents, from 0")],
+        side: _Which = "baseline",
+        page: _Page = 1,
+        max_bytes: _Bytes = USUAL,
+    ) -> str:
+        """A Python script that repeats the call `uid` alone, with random data of the recorded shapes. It needs only
+        PyTorch."""
+        d, uid = known.compared(baseline, candidate), event(uid)
+        script = d.repro(baseline=uid) if side == "baseline" else d.repro(candidate=uid)
+        return paged(script.splitlines(), page, max_bytes)
+
+    @serving.tool(annotations=read_only)
+    @told
     def gate(
         baseline: _Baseline,
         candidate: _Candidate,
