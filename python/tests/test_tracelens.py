@@ -614,6 +614,9 @@ def test_what_is_not_offered_says_so(pair: tuple[Path, Path]) -> None:
         analyzer.get_df_kernels()
     with pytest.raises(AttributeError, match="no attribute 'get_seq_nums_for_node_subtree'"):
         analyzer.tree.get_seq_nums_for_node_subtree(0)
+    native = tracetree.open(pair[0]).tree()
+    with pytest.raises(AttributeError, match="TraceDiff has no attribute 'is_gpu_path' .*: use td.comparison"):
+        TraceDiff(native, native).is_gpu_path
     with pytest.raises(NotImplementedError, match="use tracetree.diff for other formats"):
         DataLoader.load_data("profile.xplane.pb")
 

@@ -16,8 +16,6 @@ from typing import Any
 
 from tracetree._profiling import check_counts, handler, profile
 
-__all__ = ["accelerate", "huggingface", "lightning"]
-
 
 class Recorder:
     """Records the first steps of a loop that calls ``step`` after each step. The profiler ends with the last recorded

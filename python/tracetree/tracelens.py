@@ -437,7 +437,7 @@ class TraceDiff:
         """The outermost events without a counterpart, and the UIDs of all events without a counterpart.
 
         Returns ``db1``, ``db2``, ``pod1`` and ``pod2``, which are also attributes. The items in ``db1`` and
-        ``db2`` are merged nodes with ``UID`` and ``name``.
+        ``db2`` are merged nodes with ``UID`` and ``name``. The attributes are computed on first use.
         """
         db: dict[str, list[dict[str, Any]]] = {"trace1": [], "trace2": []}
         pod: dict[str, set[int]] = {"trace1": set(), "trace2": set()}
@@ -453,14 +453,12 @@ class TraceDiff:
                     db[kind].append({"UID": uid, "name": node["name"], "merged_id": node["merged_id"]})
         return db["trace1"], db["trace2"], pod["trace1"], pod["trace2"]
 
-    @cached_property
-    def _boundaries(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]], set[int], set[int]]:
-        return self.calculate_diff_boundaries()
-
-    db1 = property(lambda self: self._boundaries[0], doc="The outermost events that only the first trace has.")
-    db2 = property(lambda self: self._boundaries[1], doc="The outermost events that only the second trace has.")
-    pod1 = property(lambda self: self._boundaries[2], doc="The UIDs of all events that only the first trace has.")
-    pod2 = property(lambda self: self._boundaries[3], doc="The UIDs of all events that only the second trace has.")
+    def __getattr__(self, name: str) -> Any:
+        names = ("db1", "db2", "pod1", "pod2")
+        if name not in names:
+            raise AttributeError(f"TraceDiff has no attribute {name!r} in tracetree.tracelens: use td.comparison")
+        vars(self).update(zip(names, self.calculate_diff_boundaries()))
+        return vars(self)[name]
 
     def add_to_pod(self, node: dict[str, Any], pod: set[int], tree: TraceTree) -> None:
         """Adds to ``pod`` the UIDs of an event and of all events below it."""
