@@ -77,7 +77,7 @@ def test_the_python_in_the_documents_runs(
     assert code
     (tmp_path / "examples").symlink_to(Path("examples").resolve())
     monkeypatch.chdir(tmp_path)
-    pytest.importorskip("matplotlib"), pytest.importorskip("altair")
+    pytest.importorskip("matplotlib")
     scope: dict[str, Any] = {"tracetree": tracetree}
     for block in code:
         if not re.search(r"^(import|from) torch", block, re.MULTILINE):
