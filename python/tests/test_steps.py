@@ -123,6 +123,8 @@ def test_a_line_is_repeated_by_a_script(d: tracetree.Comparison) -> None:
 
 def test_several_runs_say_whether_the_difference_is_significant(pair: tuple[Path, Path], real: Path) -> None:
     faster = step_comparison(tracetree.diff([pair[0]] * 3, [pair[1]] * 3)).step
+    two = step_comparison(tracetree.diff([pair[0]] * 2, [pair[1]] * 2)).step
+    assert two.significant is None and two.ratio == faster.ratio
     assert faster.significant is True and faster.ratio is not None and faster.ratio < 1
     runs = [real / "torch215" / f"cnn_base_{run}.json.gz" for run in range(1, 7)]
     assert step_comparison(tracetree.diff(runs[:3], runs[3:])).step.significant is False

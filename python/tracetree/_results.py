@@ -18,7 +18,7 @@ class StepTimes:
     candidate_us: float
     #: ``candidate_us`` / ``baseline_us``; ``None`` if the baseline takes no time.
     ratio: float | None
-    #: Whether the times differ by more than the noise between the runs; ``None`` if a side has a single run.
+    #: Whether the times differ by more than the noise between the runs; ``None`` with fewer than three runs per side.
     significant: bool | None
 
 
@@ -88,6 +88,9 @@ class StepComparison:
         return self.comparison._repr_html_()
 
 
+#: Whether a verdict says that the sides differ. The verdict ``not_tested`` says nothing.
+SIGNIFICANT = {"slower": True, "faster": True, "similar": False, "within_noise": False}
+
 #: For each side, the frames of the compared function that were removed from its recordings, outermost first.
 Entries = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -100,7 +103,7 @@ def step_comparison(d: Comparison, entries: Entries = ((), ())) -> StepCompariso
         baseline_us=summary["wall"]["trace1"]["step_wall_us"],
         candidate_us=summary["wall"]["trace2"]["step_wall_us"],
         ratio=summary["ratio"],
-        significant=None if verdict is None else verdict["verdict"] in ("slower", "faster"),
+        significant=None if verdict is None else SIGNIFICANT.get(verdict["verdict"]),
     )
     calls: dict[int, list[tuple[int | None, int | None]]] = {}
     for site in d.change_sites:
