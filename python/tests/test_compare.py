@@ -330,13 +330,13 @@ def test_options_are_those_of_the_command_line(pair: tuple[Path, Path], tmp_path
     aliases = tmp_path / "aliases.toml"
     aliases.write_text("[[alias]]\npattern = '^aten::(miopen|cudnn)_'\nname = 'aten::vendor_'\n")
     assert tracetree.diff(*pair, python=False).rows.to_csv() == rows("--no-python")
-    assert tracetree.diff(*pair, aliases=aliases).rows.to_csv() == rows("--alias", str(aliases))
+    assert tracetree.diff(*pair, options=tracetree.Options(aliases=aliases)).rows.to_csv() == rows("--alias", str(aliases))
     assert tracetree.diff(*pair, steps=range(1, 3)).rows.to_csv() == rows("--steps", "1..3")
     assert tracetree.diff(*pair, steps=2).rows.to_csv() == rows("--steps", "2")
     assert tracetree.diff(*pair, phase="train.forward").rows.to_csv() == (
         rows("--phase", "train.forward")
     )
-    one = tracetree.diff(*pair, baseline_steps=0, candidate_steps="1..")
+    one = tracetree.diff(*pair, options=tracetree.Options(baseline_steps=0, candidate_steps="1.."))
     assert one.rows.to_csv() == rows("--base-steps", "0", "--new-steps", "1..")
     named = tracetree.diff(*pair, names=("before", "after"))
     assert str(named).startswith("before → after: ")
@@ -409,7 +409,7 @@ def test_an_unreadable_file_is_a_permission_error(pair: tuple[Path, Path], tmp_p
 def test_an_error_has_a_position(pair: tuple[Path, Path]) -> None:
     text = b'{"traceEvents": [{"ph": "X", "name": "a", '
     with pytest.raises(tracetree.TraceError) as raised:
-        tracetree.diff(text, pair[1], strict=True)
+        tracetree.diff(text, pair[1], options=tracetree.Options(strict=True))
     error = raised.value
     assert (error.kind, error.path) == ("malformed", "<bytes>")
     assert error.offset is not None and str(error.offset) in str(error)
@@ -427,9 +427,9 @@ def test_an_error_has_a_position(pair: tuple[Path, Path]) -> None:
         ({"steps": 1.5}, TypeError, "steps must be a number, a range or a string, not 1.5 \\(float\\)"),
         ({"phase": "training"}, tracetree.UsageError, "expected one of prefill"),
         ({"names": ("a", "a")}, ValueError, "give them different names"),
-        ({"relative_threshold": float("nan")}, ValueError, "relative_threshold"),
-        ({"aliases": "missing.toml"}, FileNotFoundError, "missing.toml"),
-        ({"max_unpacked": 10}, tracetree.TraceError, "10"),
+        ({"options": tracetree.Options(relative_threshold=float("nan"))}, ValueError, "relative_threshold"),
+        ({"options": tracetree.Options(aliases="missing.toml")}, FileNotFoundError, "missing.toml"),
+        ({"options": tracetree.Options(max_unpacked=10)}, tracetree.TraceError, "10"),
         ({"colour": True}, TypeError, "colour"),
     ],
 )

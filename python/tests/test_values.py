@@ -31,7 +31,7 @@ def test_a_comparison_can_be_pickled_in_another_process(
 ) -> None:
     before = tmp_path / "before.json.gz"
     shutil.copy(pair[0], before)
-    made = tracetree.diff(before, pair[1].read_bytes(), names=("old", "new"), stacks=1)
+    made = tracetree.diff(before, pair[1].read_bytes(), names=("old", "new"), options=tracetree.Options(stacks=1))
     saved = pickle.dumps(made)
     before.unlink()
     code = (
@@ -50,7 +50,7 @@ def test_a_comparison_can_be_pickled_in_another_process(
 def test_options_that_name_files_are_pickled_with_their_content(pair: tuple[Path, Path], tmp_path: Path) -> None:
     rules = tmp_path / "categories.toml"
     rules.write_text('[[category]]\nname = "convolutions"\nops = ["aten::miopen_convolution"]\nkernels = ["igemm_fwd"]\n')
-    made = tracetree.diff(*pair, categories=rules)
+    made = tracetree.diff(*pair, options=tracetree.Options(categories=rules))
     assert "convolutions" in made.kernels["category"]
     saved = pickle.dumps(made)
     rules.unlink()
@@ -62,7 +62,7 @@ def test_captures_are_pickled(tmp_path: Path) -> None:
     capture = tmp_path / "capture.json.gz"
     shutil.copy(H100 / "decode_graph.capture.pt.trace.json.gz", capture)
     eager = H100 / "decode_eager.pt.trace.json.gz"
-    made = tracetree.diff(eager, graph, candidate_captures=capture)
+    made = tracetree.diff(eager, graph, options=tracetree.Options(candidate_captures=capture))
     saved = pickle.dumps(made)
     capture.unlink()
     again = pickle.loads(saved)

@@ -35,6 +35,7 @@ if _typing.TYPE_CHECKING:
         assert_no_regression,
         gate,
     )
+    from tracetree._options import Options
     from tracetree._profiling import handler, profile
     from tracetree._steps import BillLine, StepComparison, StepTimes, compare
 
@@ -45,6 +46,7 @@ __all__ = [
     "Finding",
     "GateOutcome",
     "Node",
+    "Options",
     "RegressionError",
     "Site",
     "StepComparison",
@@ -76,6 +78,7 @@ _LATER = {
     "BillLine": "_steps",
     "Finding": "_gate",
     "GateOutcome": "_gate",
+    "Options": "_options",
     "RegressionError": "_gate",
     "Site": "_gate",
     "StepComparison": "_steps",
