@@ -190,7 +190,7 @@ def identical(c: tracetree.StepComparison) -> bool:
 def test_equal_bodies_are_identical() -> None:
     x = torch.randn(64, 64)
     assert identical(tracetree.compare(old, new, x, runs=2))
-    # A lambda, a partial function or a method around a function is no change, in either direction.
+    # A lambda, a partial function or a method around a function is not a change, in either direction.
     wrappers: list[Callable[..., Any]] = [lambda y: old(y), functools.partial(old), Step().run]
     for wrapper in wrappers:
         assert identical(tracetree.compare(old, wrapper, x, runs=1))

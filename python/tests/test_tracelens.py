@@ -349,6 +349,29 @@ def test_identical_traces_have_no_source(pair: tuple[Path, Path]) -> None:
     assert td.pod1 == td.pod2 == set() and td.db1 == td.db2 == []
 
 
+def test_traces_without_gpu_events_have_empty_frames(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from conftest import EXAMPLES
+    from tracetree.tracelens import TraceDiff, TreePerfAnalyzer
+
+    paths = [EXAMPLES / "cpu" / f"cpu_{name}.pt.trace.json.gz" for name in ("base", "bias")]
+    td = TraceDiff(*(TreePerfAnalyzer.from_file(path).tree for path in paths))
+    td.generate_tracediff_report()
+    assert td.diff_stats_df.empty and td.cpu_op_map is None and td.identical_traces
+    assert "[TraceDiff] No GPU events found in either trace" in capsys.readouterr().out
+    td.print_tracediff_report_files(tmp_path)
+    assert "aten::" in (tmp_path / "merged_tree_output.txt").read_text(encoding="utf-8")
+
+
+def test_kernels_whose_launch_is_not_recorded_have_no_rows(real: Path) -> None:
+    from tracetree.tracelens import TraceDiff, TreePerfAnalyzer
+
+    path = real / "odd" / "gpu_only.mi210.json.gz"
+    td = TraceDiff(*(TreePerfAnalyzer.from_file(path).tree for _ in range(2)))
+    with pytest.warns(tracetree.TraceWarning, match=f"NO_CPU_OP: {len(td.comparison.kernels)} GPU events"):
+        td.generate_tracediff_report()
+    assert len(td.comparison.kernels) > 0 and len(td.diff_stats_df) == 0 and td.get_diff_stats_df() is None
+
+
 def test_events_are_dictionaries(ran: dict[str, Any], raw: list[Any]) -> None:
     tree = ran["tree1"]
     event = tree.get_UID2event(38)

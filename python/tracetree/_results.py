@@ -12,9 +12,9 @@ from tracetree._native import Comparison, Node
 class StepTimes:
     """The time of one step on both sides, as in the headline of the comparison."""
 
-    #: Wall time of a step of the baseline in µs, in the median run.
+    #: Wall time of a baseline step in µs, in the median run.
     baseline_us: float
-    #: Wall time of a step of the candidate in µs, in the median run.
+    #: Wall time of a candidate step in µs, in the median run.
     candidate_us: float
     #: ``candidate_us`` / ``baseline_us``; ``None`` if the baseline takes no time.
     ratio: float | None

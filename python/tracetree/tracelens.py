@@ -602,7 +602,13 @@ class TraceDiff:
         if "merged_tree" in vars(self):
             self._merged()
         frame = table_frame(self.comparison.kernels)
-        # Threads are not events, so they are no ancestors.
+        if frame.empty or self.comparison.summary()["measure"] != "gpu_time":
+            # Without GPU events, the table lists the ops instead.
+            print("[TraceDiff] No GPU events found in either trace")
+            self.identical_traces = True
+            self.diff_stats_df = with_pandas().DataFrame()
+            return self.diff_stats_df
+        # Threads are not events, so they are not ancestors.
         threads = {root.name for side in SIDES for root in self.comparison.tree(side).roots}
         ancestors = frame["lowest_common_ancestor_id"]
         frame["lowest_common_ancestor_id"] = ancestors.mask(frame["lowest_common_ancestor_name"].isin(threads))
@@ -630,19 +636,13 @@ class TraceDiff:
         frame["nn_module_parent"] = stacks.str.rsplit(";", n=1).str[-1]
         for column in ("name", "cpu_op_name", "source"):
             frame[column] = frame[column].astype(object)
-        frame = frame.astype({"cpu_op_uid": "int64", "gpu_op_uid": "int64"})
-        if frame.empty:
-            print("[TraceDiff] No GPU events found in either trace")
-            self.identical_traces = True
-            frame = with_pandas().DataFrame()
-        else:
-            first, second = (
-                frame[frame["source"] == source].drop(columns=["source"]).reset_index(drop=True)
-                for source in ("trace1", "trace2")
-            )
-            self.identical_traces = bool(first.equals(second))
-        self.diff_stats_df = frame
-        return frame
+        self.diff_stats_df = frame.astype({"cpu_op_uid": "int64", "gpu_op_uid": "int64"})
+        first, second = (
+            self.diff_stats_df.query(f"source == {source!r}").drop(columns=["source"]).reset_index(drop=True)
+            for source in ("trace1", "trace2")
+        )
+        self.identical_traces = bool(first.equals(second))
+        return self.diff_stats_df
 
     def get_df_diff_stats_unique_args(self, op_name: str | None = None, agg_metrics: list[str] | None = None) -> Any:
         """``diff_stats_unique_args_summary_df``: groups the rows in ``diff_stats_df`` that differ only in
