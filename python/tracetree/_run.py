@@ -2,7 +2,7 @@
 
 ::
 
-    tracetree run --revisions main HEAD -- python train.py --steps 20
+    python -m tracetree run --revisions main HEAD -- python train.py --steps 20
 
 Both revisions are checked out into a temporary folder; your working tree is not touched. The profiler is attached from
 outside, through a ``sitecustomize`` module that starts it at the first step of an optimizer; a program that uses
@@ -45,7 +45,7 @@ if spec is not None and spec.loader is not None:
 
 def main(arguments: Sequence[str]) -> int:
     """Runs the command and returns its exit code."""
-    parser = argparse.ArgumentParser(prog="tracetree run", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m tracetree run", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--revisions", nargs=2, required=True, metavar=("BASELINE", "CANDIDATE"),
                         help="two revisions of the git repository that contains the current folder")
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="recordings of each revision (default: 3)")
