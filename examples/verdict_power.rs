@@ -13,8 +13,7 @@
 //! If a trace has too few steps for two sides, the steps of both sides are drawn with replacement from all steps of the
 //! trace, and the table marks the row as *drawn*. Results in these rows look better than they are, because a step that
 //! is drawn twice agrees with itself. Scaled times are not rounded to the resolution of the trace's clock. Call sites
-//! without work in some of the steps are ignored, because a different rule applies to them (see
-//! `docs/reference/verdicts.md`).
+//! without work in some of the steps are ignored, because a different rule applies to them.
 //!
 //! With `--runs`, the example measures the time decision of the gate instead: how often a slow-down of the whole
 //! candidate exceeds the default limit of 10%, for several numbers of runs per side. The runs are drawn from two

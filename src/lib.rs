@@ -118,6 +118,4 @@ pub use tree::CallTree;
 mod documents {
     #[doc = include_str!("../docs/guides/walkthrough.md")]
     struct Walkthrough;
-    #[doc = include_str!("../docs/reference/rust.md")]
-    struct Reference;
 }

@@ -22,8 +22,8 @@ use tracetree::diff::MergedNode;
 use tracetree::escape::one_line;
 use tracetree::program::Query;
 use tracetree::report::{
-    Emit, Existing, Layer, Line, Narrative, ReportOptions, TableSet, cause_lines, evidence,
-    lag_text, node_name, summarise, verdict, write_merged_tree, write_summary,
+    Emit, Existing, Layer, Line, Narrative, ReportOptions, TableSet, evidence, lag_text, node_name,
+    summarise, verdict, write_merged_tree, write_summary,
 };
 use tracetree::tables::TableKind;
 use tracetree::trace::Nanos;
@@ -311,12 +311,6 @@ impl Comparison {
     #[getter]
     fn critical_path(&self) -> Table {
         self.of_kind(TableKind::CriticalPath)
-    }
-
-    /// The causes of the wall-time difference, largest first; they add up to the difference (`causes.csv`).
-    #[getter]
-    fn causes(&self) -> Table {
-        self.of_kind(TableKind::Causes)
     }
 
     /// What the GPU was waiting for while it was idle (`idle.csv`).
@@ -682,9 +676,8 @@ impl Comparison {
     /// The data shown on the notebook card.
     fn _card<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let analysis = self.comparison.analysis();
-        let (summary, (causes, rest), narrative, lag) = py.detach(|| {
-            let causes = cause_lines(analysis);
-            (summarise(analysis), causes, Narrative::of(analysis), lag_text(analysis, CARD_CURVE))
+        let (summary, narrative, lag) = py.detach(|| {
+            (summarise(analysis), Narrative::of(analysis), lag_text(analysis, CARD_CURVE))
         });
         let card = PyDict::new(py);
         card.set_item("headline", &narrative.headline)?;
@@ -711,12 +704,6 @@ impl Comparison {
         card.set_item("measure", summary.measure)?;
         card.set_item("points", summary.points_of_difference)?;
         card.set_item("exact", summary.account_is_exact)?;
-        let lines = causes.into_iter().map(|cause| {
-            let is_worse = cause.time > Nanos::ZERO;
-            (cause.difference, cause.reason, cause.place, cause.evidence, is_worse)
-        });
-        card.set_item("causes", lines.collect::<Vec<_>>())?;
-        card.set_item("rest", rest)?;
         let sides = PyList::empty(py);
         for (side, about) in Side::BOTH.into_iter().zip([&summary.trace1, &summary.trace2]) {
             let totals = &analysis.account().totals[side];

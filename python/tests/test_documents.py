@@ -60,9 +60,8 @@ def blocks(page: str, language: str) -> list[str]:
 
 PAGES = [
     "docs/guides/python.md",
-    "docs/guides/python-recording.md",
-    "docs/guides/python-tracelens.md",
-    "docs/guides/python-agents.md",
+    "docs/guides/fleet.md",
+    "docs/reference/tracelens.md",
     "docs/start/python.md",
     "README.md",
 ]

@@ -28,13 +28,13 @@ PLAIN = "border-collapse:collapse;margin:6px 0"
 
 
 def comparison(d: Comparison) -> str:
-    """The card for a comparison: headline, changes, causes, totals and a link to the page."""
+    """The card for a comparison: headline, bill, totals and a link to the page."""
     card = d._card()
     parts = [inputs(card), f'<div style="font-size:1.2em"><b>{escape(card["headline"])}</b></div>']
     parts.append(f"<div>{escape(card['leading'])}</div>")
     parts += [f'<div style="{DIM}">{escape(remark)}</div>' for remark in card["remarks"]]
     parts += [f'<div style="color:{WARNING}">⚠ {escape(line)}</div>' for line in lines(d)]
-    parts += [layers(card), following(card), falls_behind(card), causes(card)]
+    parts += [layers(card), following(card), falls_behind(card)]
     parts.append(f"<div>{escape(card['evidence'])}; {points(card['points'])}</div>")
     parts += [account(card), page(card["page"])]
     return f'<div style="{BOX}">{"".join(parts)}</div>'
@@ -99,22 +99,6 @@ def falls_behind(card: _Card) -> str:
         f'<b>Where the step falls behind</b><span style="{DIM}"> {escape(title)}</span>{line}'
         f'<table style="{PLAIN}">{"".join(rows)}</table>'
     )
-
-
-def causes(card: _Card) -> str:
-    rows = []
-    for difference, reason, place, shown, worse in card["causes"]:
-        colour = WORSE if worse else BETTER
-        cells = [
-            f'<td style="{NUMBER};color:{colour}">{escape(difference)}</td>',
-            f'<td style="{LEFT}">{escape(reason)}</td>',
-            f'<td style="{LEFT}" title="{escape(shown)}">{escape(short(place))}</td>',
-            f'<td style="{LEFT};{DIM}">{escape(short(shown))}</td>',
-        ]
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    if card["rest"]:
-        rows.append(f'<tr><td colspan="4" style="{LEFT};{DIM}">{escape(card["rest"])}</td></tr>')
-    return f'<b>Where the time went</b><table style="{PLAIN}">{"".join(rows)}</table>' if rows else ""
 
 
 def account(card: _Card) -> str:

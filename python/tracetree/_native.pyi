@@ -136,8 +136,6 @@ class _Card(TypedDict):
     measure: Literal["gpu_time", "host_self_time"]
     points: int
     exact: bool
-    causes: list[tuple[str, str, str, str, bool]]
-    rest: str | None
     sides: list[_CardSide]
     page: Path | None
 
@@ -378,8 +376,6 @@ class Comparison:
     def what_if(self) -> WhatIf: ...
     @property
     def critical_path(self) -> Table: ...
-    @property
-    def causes(self) -> Table: ...
     @property
     def idle(self) -> Table: ...
     @property

@@ -8,7 +8,6 @@ pub mod account;
 pub mod annotated;
 pub mod bill;
 pub mod categories;
-pub mod causes;
 pub mod changes;
 pub mod comparability;
 mod conditions;

@@ -8,7 +8,6 @@ use super::account::{Account, Ledger, Lowering, Row, RowGroup, by_name, ledger, 
 use super::annotated::{AnnotatedRow, annotated_rows};
 use super::bill::Bill;
 use super::categories::CategoryTable;
-use super::causes::Causes;
 use super::changes::Changes;
 use super::comparability::Comparability;
 use super::efficiency::{EfficiencyRow, TraceEfficiency, sort_by_efficiency};
@@ -144,9 +143,6 @@ stages! {
     /// The groups of nodes at which the sides run different numbers of kernels, sorted by descending time difference,
     /// then by path.
     fusions: Vec<FusionRow> = find_fusions[diff, ledger, categories];
-
-    /// The causes of the wall-time difference. The costs of all causes add up to the wall-time difference.
-    causes: Causes = Causes::of[diff, ledger, compared, wall, runs, efficiency, fusions];
 
     /// The changes between the two programs, and the cost of each change per step.
     changes: Changes = Changes::of[diff, ledger, compared, wall, categories, comparability];

@@ -2,7 +2,7 @@
 //! --format brief`.
 //!
 //! The keys stay the same across versions. Numbers have a decimal point and no unit; the unit is
-//! part of the key. A value never contains a line break. `docs/start/agent.md` lists the keys.
+//! part of the key. A value never contains a line break. `docs/start/python.md` lists the keys.
 
 use super::Report;
 use super::text::{Layer, Line, Port, one_line, shorten};

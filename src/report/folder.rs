@@ -60,15 +60,14 @@ fn write_all(
         };
         files.iter().par_bridge().map(write).collect()
     };
-    // Files that show causes or effects can be written only after the causes and effects are computed, so all other
-    // files are written first.
-    let (telling, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.tells_causes());
-    let find_and_write = || {
-        rayon::join(|| shared.analysis.causes(), || shared.analysis.bill());
-        write(&telling)
+    // Files that show prices can be written only after the prices are computed, so all other files are written first.
+    let (priced, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.shows_prices());
+    let price_and_write = || {
+        let _ = shared.analysis.bill();
+        write(&priced)
     };
-    let (telling, others) = rayon::join(find_and_write, || write(&others));
-    let mut marks = telling?;
+    let (priced, others) = rayon::join(price_and_write, || write(&others));
+    let mut marks = priced?;
     marks.extend(others?);
     let manifest = Manifest::complete(marks).to_json();
     staging.write(MANIFEST, &manifest).map_err(|error| cannot_write(&folder.join(MANIFEST), error))

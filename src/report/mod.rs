@@ -49,7 +49,7 @@ pub use csv::{CsvTexts, write_csv, write_csv_with};
 pub use emit::{Emit, Existing, ReportOptions, TableFormat, TableSet};
 #[cfg(feature = "html")]
 pub use html::{
-    FleetCauseLine, FleetDot, FleetLast, FleetOutlierRow, FleetOutliers, FleetPage, FleetRankLine,
+    FleetBillLine, FleetDot, FleetLast, FleetOutlierRow, FleetOutliers, FleetPage, FleetRankLine,
     HeatMap, write_fleet_page,
 };
 pub use info::{DescribedTrace, write_info_json};
@@ -62,13 +62,13 @@ pub use read_inputs::read_inputs;
 pub use read_row::read_row;
 pub use read_uid_map::read_uid_map;
 pub use summary::{
-    BillSummary, CauseSummary, Change, ChangeSummary, LargeDifference, NameDifference, Part,
-    RunsSummary, SCHEMA_VERSION, SameProgram, SideNote, SideSummary, StepVerdict, Summary,
-    VerdictSummary, WallSide, WallSummary, largest_differences, summarise, write_summary,
+    BillSummary, Change, ChangeSummary, LargeDifference, NameDifference, Part, RunsSummary,
+    SCHEMA_VERSION, SameProgram, SideNote, SideSummary, StepVerdict, Summary, VerdictSummary,
+    WallSide, WallSummary, largest_differences, summarise, write_summary,
 };
 pub use text::{
-    Action, CauseLine, Layer, Line, Narrative, Port, PortClass, PortItem, cause_lines, evidence,
-    node_name, sentence as verdict,
+    Action, Layer, Line, Narrative, Port, PortClass, PortItem, evidence, node_name,
+    sentence as verdict,
 };
 #[doc(hidden)]
 pub use text::{Unit, Width, code, one_line, plain, shorten, times};
@@ -102,17 +102,14 @@ impl ReportFile {
         }
     }
 
-    /// Whether the file shows causes, effects by replay, or fusions. Such a file is written after these results are
-    /// computed. Fusions belong to them because some causes are derived from fusions.
-    fn tells_causes(&self) -> bool {
+    /// Whether the file shows prices or effects by replay. Such a file is written after they are computed.
+    fn shows_prices(&self) -> bool {
         match self {
             ReportFile::Table(kind, _) => matches!(
                 kind,
-                TableKind::Causes
-                    | TableKind::Bill
+                TableKind::Bill
                     | TableKind::Changes
                     | TableKind::ChangeSites
-                    | TableKind::Fusion
                     | TableKind::WhatIf
                     | TableKind::CriticalPath
             ),

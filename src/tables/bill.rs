@@ -41,9 +41,11 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             |a, r| Some(r.1.price).filter(|_| !a.bill().is_priced()).into(),
         )
         .text("sentence", "what happened", |_, r| r.1.sentence.as_str().into())
-        .text("where", "where the change first occurs: module class and user frame", |a, r| {
-            change(a, r).map(|change| change.place.as_str()).into()
-        })
+        .text(
+            "where",
+            "where the change first occurs: module class and user frame; of a wait: the range",
+            |_, r| r.1.place.as_str().into(),
+        )
         .text("hint", "what to try or to check", |_, r| r.1.advice.as_str().into())
         .whole("change", "number of the change, as in change_sites.csv", |_, r| r.1.change.into())
         .whole("sites", "number of calls that belong to the change, in all compared steps", |a, r| {

@@ -29,7 +29,7 @@ pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
             "gflops_*",
             GFLOPS,
             "required floating-point operations; empty unless models cover all of the row's time \
-             ([efficiency](../concepts/efficiency.md))",
+             ([efficiency](efficiency.md))",
             move |_: &Analysis, r: &R, side| of(r)[side].gflops().into(),
         )
         .sides(

@@ -8,7 +8,6 @@ mod annotated;
 mod arguments;
 mod bill;
 mod categories;
-mod causes;
 mod changes;
 mod efficiency;
 mod figures;
@@ -98,8 +97,6 @@ pub enum TableKind {
     WhatIf,
     /// `critical_path`.
     CriticalPath,
-    /// `causes`.
-    Causes,
     /// `idle`.
     Idle,
     /// `graphs`.
@@ -122,7 +119,7 @@ pub enum TableKind {
 
 impl TableKind {
     /// All tables, in the order in which they are documented.
-    pub const ALL: [TableKind; 33] = [
+    pub const ALL: [TableKind; 32] = [
         TableKind::Rows,
         TableKind::UniqueArgs,
         TableKind::Names,
@@ -146,7 +143,6 @@ impl TableKind {
         TableKind::ChangeSites,
         TableKind::WhatIf,
         TableKind::CriticalPath,
-        TableKind::Causes,
         TableKind::Idle,
         TableKind::Graphs,
         TableKind::Ops,
@@ -184,7 +180,6 @@ impl TableKind {
             TableKind::ChangeSites => "change_sites",
             TableKind::WhatIf => "whatif",
             TableKind::CriticalPath => "critical_path",
-            TableKind::Causes => "causes",
             TableKind::Idle => "idle",
             TableKind::Graphs => "graphs",
             TableKind::Ops => "ops",
@@ -239,7 +234,6 @@ impl TableKind {
             TableKind::ChangeSites => changes::sites(self.name(), analysis),
             TableKind::WhatIf => what_if::table(self.name(), analysis),
             TableKind::CriticalPath => what_if::critical_path(self.name(), analysis),
-            TableKind::Causes => causes::table(self.name(), analysis),
             TableKind::Idle => idle::table(self.name(), analysis),
             TableKind::Graphs => graphs::table(self.name(), analysis),
             TableKind::Ops => named_calls::ops(self.name(), analysis),

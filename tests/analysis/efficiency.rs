@@ -171,7 +171,7 @@ fn operations_and_bytes_equal_the_reference_unless_it_is_provably_wrong() {
     }
     let found: Vec<String> =
         excused.iter().map(|((op, reason), count)| format!("{op} {count}: {reason}")).collect();
-    assert_eq!(found.len(), 8, "docs/concepts/efficiency.md lists them: {found:#?}");
+    assert_eq!(found.len(), 8, "the reviewed differences from TraceLens: {found:#?}");
 }
 
 /// Computes the share of GPU time in ops whose minimum work is known, and checks that this share is at least as large

@@ -34,7 +34,7 @@ fn identity(tree: &CallTree) {
     }
     let analysis = Analysis::new(diff);
     assert!(analysis.rows().iter().all(|row| row.difference().0 == 0), "{source}");
-    laws::no_cause(&analysis);
+    laws::no_bill(&analysis);
 }
 
 fn merged_tree_holds_every_call_once(diff: &TraceDiff) {
@@ -58,7 +58,7 @@ fn merged_tree_holds_every_call_once(diff: &TraceDiff) {
 fn conservation(diff: &TraceDiff, mirrored: &TraceDiff) {
     let (analysis, turned) = (Analysis::new(diff.clone()), Analysis::new(mirrored.clone()));
     assert!(analysis.account().is_exact() && turned.account().is_exact());
-    laws::wall_and_causes(&analysis, &turned);
+    laws::wall_and_bill(&analysis, &turned);
     assert_eq!(analysis.account().difference(), -turned.account().difference());
     for side in Side::BOTH {
         assert_eq!(

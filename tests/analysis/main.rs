@@ -1,11 +1,10 @@
-//! Tests for the attribution of time in a pair of traces, for the causes of differences, and for their significance.
+//! Tests for the attribution of time in a pair of traces, for its bill, and for the significance of differences.
 
 #[path = "../support/mod.rs"]
 mod support;
 
 mod account;
 mod bill;
-mod causes;
 mod comparability;
 mod efficiency;
 mod example_traces;

@@ -71,7 +71,6 @@ fn every_table_of_attributed_events_has_runs_median_and_spread() {
         TableKind::Categories,
         TableKind::Phases,
         TableKind::Steps,
-        TableKind::Causes,
     ] {
         let cells = |name: &str| column(comparison.analysis(), kind, name).remove(0);
         // A row in `diff_stats` represents an op in a single step. The run has two steps, so the row's time per step is
@@ -92,17 +91,15 @@ fn every_table_of_attributed_events_has_runs_median_and_spread() {
 }
 
 #[test]
-fn steps_and_causes_list_the_time_of_each_run_sorted_by_step_time() {
+fn steps_list_the_time_of_each_run_sorted_by_step_time() {
     let times = PerSide::new(vec![100.0, 130.0, 104.0], vec![200.0, 190.0]);
     let traces = times.map(|times| times.into_iter().map(|time| run(time, &[])).collect());
     let comparison = compare(traces.baseline, traces.candidate);
     let analysis = comparison.analysis();
-    for kind in [TableKind::Steps, TableKind::Causes] {
-        let told = |name: &str| column(analysis, kind, name).remove(0);
-        assert_eq!(told("run_times_us_trace1"), "100.000; 104.000; 130.000", "{}", kind.name());
-        assert_eq!(told("run_times_us_trace2"), "190.000; 200.000", "{}", kind.name());
-        assert_eq!([told("runs_trace1"), told("runs_trace2")], ["3", "2"], "{}", kind.name());
-    }
+    let told = |name: &str| column(analysis, TableKind::Steps, name).remove(0);
+    assert_eq!(told("run_times_us_trace1"), "100.000; 104.000; 130.000");
+    assert_eq!(told("run_times_us_trace2"), "190.000; 200.000");
+    assert_eq!([told("runs_trace1"), told("runs_trace2")], ["3", "2"]);
     // Each step begins before its first kernel, so the wall time of a step exceeds its GPU time. This difference
     // between wall time and GPU time is the same in every run.
     let walls = column(analysis, TableKind::Steps, "run_walls_us_trace1").remove(0);
@@ -133,7 +130,6 @@ fn runs_with_different_numbers_of_steps_have_the_same_time_per_step() {
             (TableKind::Rows, if is_five { 0.2 } else { 0.5 }),
             (TableKind::Names, 1.0),
             (TableKind::Kernels, 1.0),
-            (TableKind::Causes, 1.0),
             (TableKind::Verdicts, 1.0),
         ] {
             let figure = if kind == TableKind::Verdicts { "median_us" } else { "run_median_us" };
@@ -143,11 +139,6 @@ fn runs_with_different_numbers_of_steps_have_the_same_time_per_step() {
             let mut rows = before.iter().zip(&after);
             let has = rows.any(|(a, b)| [a, b] == expected.each_ref());
             assert!(has, "{counts:?} {}: {before:?} {after:?}", kind.name());
-        }
-        for side in ["trace1", "trace2"] {
-            let each = told(TableKind::Causes, 160.0, &format!("run_times_us_{side}"));
-            let time = if side == "trace1" { "100.000; 100.000" } else { "160.000; 160.000" };
-            assert!(each.iter().any(|each| each == time), "{counts:?}: {each:?}");
         }
     }
 }
@@ -160,24 +151,6 @@ fn a_run_has_the_same_times_on_either_side() {
     let five_and_two = || vec![open("train_five_steps"), open("train_again")];
     let comparison = compare(two_and_five(), five_and_two());
     let analysis = comparison.analysis();
-    let [before, after] = ["run_times_us_trace1", "run_times_us_trace2"]
-        .map(|name| column(analysis, TableKind::Causes, name));
-    let mut compared = 0;
-    for (cause, (before, after)) in analysis.causes().list().iter().zip(before.iter().zip(&after)) {
-        // If the median run lacks a call, the idle time at this call is attributed to an enclosing call. The
-        // attribution therefore depends on which run is the median.
-        if cause.rows.is_empty() && cause.place != "(between calls)" {
-            continue;
-        }
-        if !before.contains("; ") || !after.contains("; ") {
-            continue;
-        }
-        compared += 1;
-        let mut five =
-            before.split("; ").filter(|time| after.split("; ").any(|other| other == *time));
-        assert!(five.next().is_some(), "{:?} {}: {before}, {after}", cause.reason, cause.place);
-    }
-    assert!(compared > 40, "{compared} causes have times of runs");
     let verdicts = column(analysis, TableKind::Verdicts, "verdict");
     let changed = verdicts.iter().filter(|verdict| ["slower", "faster"].contains(&&***verdict));
     assert_eq!(changed.count(), 0, "one program on both sides");
@@ -248,29 +221,15 @@ fn idle_time_has_the_time_of_each_run() {
         let rows = column(analysis, kind, key).into_iter().zip(column(analysis, kind, name));
         rows.filter(|(found, _)| found == value).map(|(_, cell)| cell).next().expect("a row")
     };
-    for (kind, key, value) in [
-        (TableKind::Causes, "place", "data.py: __next__"),
-        (TableKind::Idle, "owner", "data.py(9): __next__"),
-    ] {
-        assert_eq!(cell(kind, key, value, "runs_trace1"), "3", "{value}");
-        // When the loader begins, the previous kernel is still running, so the first part of the loader's time is not
-        // idle time.
-        let time = if kind == TableKind::Causes { "time" } else { "idle" };
-        for (side, spread) in [("trace1", 30.0), ("trace2", 30.0)] {
-            let told = |name: &str| -> f64 {
-                let cell = cell(kind, key, value, &format!("{name}_{side}"));
-                cell.parse().expect("a time")
-            };
-            assert_eq!(told("run_median_us"), told(time), "{value} {side}");
-            assert_eq!(told("run_spread_us"), spread, "{value} {side}");
-        }
+    let cell = |name: &str| cell(TableKind::Idle, "owner", "data.py(9): __next__", name);
+    assert_eq!(cell("runs_trace1"), "3");
+    // When the loader begins, the previous kernel is still running, so the first part of the loader's time is not idle
+    // time.
+    for side in ["trace1", "trace2"] {
+        let told = |name: &str| -> f64 { cell(&format!("{name}_{side}")).parse().expect("a time") };
+        assert_eq!(told("run_median_us"), told("idle"), "{side}");
+        assert_eq!(told("run_spread_us"), 30.0, "{side}");
     }
-    let each = cell(TableKind::Causes, "place", "data.py: __next__", "run_times_us_trace1");
-    let each: Vec<f64> = each.split("; ").map(|time| time.parse().expect("a time")).collect();
-    assert_eq!(
-        each.iter().map(|time| (time - each[0]).round()).collect::<Vec<_>>(),
-        [0.0, 4.0, 30.0]
-    );
 }
 
 #[test]
@@ -282,7 +241,7 @@ fn repeating_the_same_run_gives_the_same_times_everywhere() {
         let open = |name: &str| Trace::open(traces::example(name)).expect("a trace");
         let twice = |name: &str| vec![open(name), open(name)];
         let comparison = compare(twice(baseline), twice(candidate));
-        for kind in [TableKind::Idle, TableKind::Causes, TableKind::Efficiency] {
+        for kind in [TableKind::Idle, TableKind::Efficiency] {
             for side in ["trace1", "trace2"] {
                 let told =
                     |name: &str| column(comparison.analysis(), kind, &format!("{name}_{side}"));

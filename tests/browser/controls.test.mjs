@@ -1,4 +1,4 @@
-// Tests the controls in report.html: causes, differences, tree, flame graph, links and copying.
+// Tests the controls in report.html: differences, tree, flame graph, links and copying.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { file, framesOf, goTo, launch, open, rowsOf, summaryOf } from "./page.mjs";
@@ -9,39 +9,6 @@ before(async () => { browser = await launch(); });
 after(() => browser.close());
 
 const sum = (list) => list.reduce((total, value) => total + value, 0);
-const texts = (page, selector) => page.$$eval(selector, (found) => found.map((one) => one.textContent));
-
-for (const report of ["example", "cpu"]) {
-  test(`${report}: the bars of the causes follow each other and add up`, async () => {
-    const page = await open(browser, report);
-    const bars = await page.$$eval(".causes .fill", (fills) => fills.map((fill) => ({
-      left: parseFloat(fill.style.marginLeft), width: parseFloat(fill.style.width),
-      sign: fill.classList.contains("less") ? -1 : 1,
-    })));
-    const total = bars.pop();
-    const walk = sum(bars.map((bar) => bar.sign * bar.width));
-    assert.ok(Math.abs(walk - total.sign * total.width) < 0.05, `${walk} is not ${total.sign * total.width}`);
-    const end = (bar) => (bar.sign > 0 ? bar.left + bar.width : bar.left);
-    const start = (bar) => (bar.sign > 0 ? bar.left : bar.left + bar.width);
-    bars.slice(1).forEach((bar, at) => assert.ok(Math.abs(start(bar) - end(bars[at])) < 0.01));
-    const told = (await texts(page, ".causes .sum:last-child .delta"))[0].replace("−", "-");
-    const wall = summaryOf(report).wall.step_difference_us;
-    const scale = told.endsWith("ms") ? 1e3 : 1;
-    assert.ok(Math.abs(parseFloat(told) - wall / scale) < 0.01, `${told} for ${wall}`);
-    await page.close();
-  });
-}
-
-test("a cause opens its place", async () => {
-  const page = await open(browser, "example");
-  await page.locator(".causes a").first().click();
-  const found = page.locator("#tree-view .found");
-  await found.waitFor();
-  assert.equal(await page.getAttribute("nav [aria-current]", "href"), "#tree");
-  const place = (await page.locator(".causes a").first().textContent()).split(": ").pop();
-  assert.ok((await found.textContent()).includes(place.split(" ")[0]), place);
-  await page.close();
-});
 
 test("one section at a time; the bar stays in view and tells which", async () => {
   const page = await open(browser, "example");
@@ -278,18 +245,16 @@ test("in a narrow window, the bar scrolls to the section that is shown", async (
   await page.close();
 });
 
-test("a cause, a uid and a path query can be copied", async () => {
+test("a uid and a path query can be copied", async () => {
   const page = await open(browser, "example");
   await page.evaluate(() => { globalThis.copied = []; copyText = async (text) => { copied.push(text); return true; }; });
-  await page.locator(".causes .copy").first().click();
   await goTo(page, "differences");
   await page.click('#rows tr[data-name="aten::sum"] button');
   await page.click("#rows .instances > summary");
   await page.locator("#rows .member button").first().click();
   await page.locator('#rows [data-copy="uid"]').first().click();
   await page.locator('#rows [data-copy="path query"]').first().click();
-  const [cause, uid, query] = await page.evaluate(() => copied);
-  assert.match(cause, /^[−+][\d.]+ ms \w+: /);
+  const [uid, query] = await page.evaluate(() => copied);
   assert.match(uid, /^\d+$/);
   assert.match(query, /op\("aten::sum"\)$/);
   // The copied query finds at least one node.

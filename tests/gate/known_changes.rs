@@ -116,11 +116,11 @@ fn a_changed_block_is_one_finding_with_a_site_in_each_block() {
 }
 
 #[test]
-fn a_slow_loader_is_the_first_cause_by_name_and_time() {
+fn a_slow_loader_is_a_line_of_the_bill_with_its_time() {
     let options = ComparisonOptions::default();
     let comparison = Comparison::open(path("base"), path("loader"), &options).expect("compared");
-    let first = &comparison.analysis().causes().list()[0];
-    assert!(first.place.contains("sleep"), "{}", first.place);
-    let micros = first.difference.as_micros();
+    let first = &comparison.analysis().bill().lines()[0];
+    assert!(first.sentence.contains("sleep"), "{}", first.sentence);
+    let micros = first.price.as_micros();
     assert!((4_000.0..4_200.0).contains(&micros), "slept 4 ms, told {micros} us");
 }

@@ -28,7 +28,7 @@ fn check(baseline: &Shown, candidate: &Shown) -> TestCaseResult {
     laws::once_in_the_map(&diff);
     laws::pairs_hang_below_pairs(&diff);
     let account = (Analysis::new(diff), Analysis::new(mirrored));
-    laws::wall_and_causes(&account.0, &account.1);
+    laws::wall_and_bill(&account.0, &account.1);
     prop_assert!(account.0.account().is_exact() && account.1.account().is_exact());
     prop_assert_eq!(account.0.account().difference(), -account.1.account().difference());
     Ok(())
@@ -57,7 +57,7 @@ proptest! {
         for call in tree.calls() {
             prop_assert_eq!(diff.partner(Side::Baseline, call), Some(call));
         }
-        laws::no_cause(&Analysis::new(diff));
+        laws::no_bill(&Analysis::new(diff));
     }
 
     #[test]

@@ -46,7 +46,6 @@ fn a_page_is_complete_in_itself() {
     let opening = head.split_once("id=\"verdict\">").map_or("", |(_, rest)| rest);
     assert!(opening.contains(" → ") && opening.contains(" per step"), "it opens with the answer");
     assert!(head.contains("id=\"changes-card\""), "with what changed");
-    assert!(head.contains("<ol class=\"causes\""), "and with the causes");
     assert!(head.contains("id=\"next\""), "and with what to do");
 }
 
@@ -134,7 +133,7 @@ fn a_large_pair_gives_a_page_below_10_mb_that_says_what_it_leaves_out() {
     let kept = data["tree"]["depth"].as_array().expect("depths").len() as i64;
     // The nodes are the thread and, for each op, the op, the inner op, the launch and the kernel.
     assert_eq!(kept + hidden, 1 + 4 * 60_000);
-    // The timeline shows up to 1,500 nodes for host calls, up to 1,500 nodes for GPU events, and the leading causes.
+    // The timeline shows up to 1,500 nodes for host calls, up to 1,500 nodes for GPU events, and the parts of the lag.
     let drawn = data["timeline"]["slices"]["node"].as_array().expect("slices").len();
     assert!((3_000..=6_100).contains(&drawn), "{drawn} slices");
     let (_, told) = page.split_once("in one child; ").expect("what is omitted");

@@ -194,33 +194,34 @@ pub fn pairs_hang_below_pairs(diff: &TraceDiff) {
     }
 }
 
-/// Checks that, on each side, busy and idle time add up exactly to the wall time, and that the causes add up exactly to
-/// the wall-time difference. Also checks that swapping the two traces swaps the values of the two sides and changes
+/// Checks that, on each side, busy and idle time add up exactly to the wall time, and that the lines of the bill add up
+/// exactly to the step-time difference. Also checks that swapping the two traces swaps the values of the two sides and changes
 /// nothing else.
 ///
 /// # Panics
 /// Panics if one of these properties is violated.
-pub fn wall_and_causes(analysis: &Analysis, mirrored: &Analysis) {
+pub fn wall_and_bill(analysis: &Analysis, mirrored: &Analysis) {
     let source = analysis.tree(Side::Candidate).trace().source().to_owned();
     for (analysis, what) in [(analysis, "as given"), (mirrored, "mirrored")] {
         assert!(analysis.wall().is_exact(), "{source}, {what}: the wall does not add up");
-        let is_exact = analysis.causes().is_exact(analysis.wall());
-        assert!(is_exact, "{source}, {what}: the causes do not add up");
+        assert!(analysis.changes().is_exact(analysis.wall()), "{source}, {what}");
+        let prices = analysis.bill().lines().iter().map(|line| line.price);
+        assert_eq!(prices.sum::<Nanos>(), analysis.changes().difference(), "{source}, {what}");
     }
     for side in Side::BOTH {
         let (totals, turned) = (analysis.wall().totals(side), mirrored.wall().totals(side.other()));
         assert_eq!(totals, turned, "{source}");
     }
     assert_eq!(idle_rows(analysis, false), idle_rows(mirrored, true), "{source}");
-    assert_eq!(cause_times(analysis, false), cause_times(mirrored, true), "{source}");
+    assert_eq!(analysis.changes().difference(), -mirrored.changes().difference(), "{source}");
 }
 
-/// Checks that the comparison of a trace with itself reports no causes.
+/// Checks that the comparison of a trace with itself bills nothing.
 ///
 /// # Panics
-/// Panics if the comparison reports a cause.
-pub fn no_cause(analysis: &Analysis) {
-    assert_eq!(analysis.causes().list(), []);
+/// Panics if the bill has a line.
+pub fn no_bill(analysis: &Analysis) {
+    assert_eq!(analysis.bill().lines(), []);
 }
 
 type IdleRow = (&'static str, &'static str, Vec<Option<u32>>, i64, i64, u64, u64);
@@ -243,15 +244,4 @@ fn idle_rows(analysis: &Analysis, turn: bool) -> Vec<IdleRow> {
         .collect();
     rows.sort();
     rows
-}
-
-/// For each cause, its times as a pair (baseline, candidate); the pairs are in ascending order. `turn` swaps the two
-/// times in each pair.
-fn cause_times(analysis: &Analysis, turn: bool) -> Vec<(i64, i64)> {
-    let times = analysis.causes().list().iter().map(|cause| cause.time);
-    let times = times.map(|time| if turn { time.swap() } else { time });
-    let mut times: Vec<(i64, i64)> =
-        times.map(|time| (time.baseline.0, time.candidate.0)).collect();
-    times.sort_unstable();
-    times
 }

@@ -2,16 +2,16 @@
 
 use super::collectives::Collectives;
 use super::role;
-use super::shard::{Cause, Change, Facts, Part, PartKind, Step, Sum};
+use super::shard::{Facts, Line, Part, PartKind, Step, Sum};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use tracetree::Comparison;
 use tracetree::analysis::Analysis;
+use tracetree::analysis::bill::BillLine;
 use tracetree::analysis::layers::PlacePair;
 use tracetree::analysis::steps::StepPlace;
 use tracetree::program::Communication;
 use tracetree::side::{PerSide, Side};
-use tracetree::trace::{Nanos, Note, Notes, is_communication_kernel};
+use tracetree::trace::{Nanos, Note, Notes};
 
 /// Extracts the facts about a pair from its comparison.
 pub(super) fn facts(comparison: &Comparison) -> Facts {
@@ -37,8 +37,7 @@ pub(super) fn facts(comparison: &Comparison) -> Facts {
         }),
         parts: parts(analysis),
         step_list: steps(analysis),
-        changes: changes(analysis),
-        causes: causes(analysis),
+        bill: bill(analysis),
         collectives: PerSide::from_fn(|side| Collectives::of(comparison.tree(side))),
     }
 }
@@ -126,30 +125,17 @@ fn steps(analysis: &Analysis) -> Vec<Step> {
     rows.filter_map(step).collect()
 }
 
-fn changes(analysis: &Analysis) -> Vec<Change> {
-    let list = analysis.changes().list().iter();
-    list.map(|change| Change {
-        kind: change.kind.label().into(),
-        place: change.place.as_str().into(),
-        sentence: change.sentence.as_str().into(),
-        cost: change.cost,
-    })
-    .collect()
-}
-
-fn causes(analysis: &Analysis) -> Vec<Cause> {
-    let is_communication = |kernels: &PerSide<Vec<String>>| {
-        let mut all = Side::BOTH.iter().flat_map(|&side| kernels[side].iter()).peekable();
-        all.peek().is_some() && all.all(|kernel| is_communication_kernel(kernel))
-    };
-    let list = analysis.causes().list().iter();
-    list.map(|cause| Cause {
-        reason: cause.reason.label().into(),
-        place: cause.place.as_str().into(),
-        module: cause.module.as_str().into(),
-        difference: cause.difference,
-        is_communication: is_communication(&cause.kernels),
-        evidence: Arc::from(cause.evidence.as_str()),
-    })
-    .collect()
+fn bill(analysis: &Analysis) -> Vec<Line> {
+    let changes = analysis.changes().list();
+    let change = |line: &BillLine| line.change.map_or("", |at| changes[at].kind.label());
+    let lines = analysis.bill().lines().iter();
+    lines
+        .map(|line| Line {
+            kind: line.kind.label().into(),
+            change_kind: change(line).into(),
+            place: line.place.as_str().into(),
+            sentence: line.sentence.as_str().into(),
+            price: line.price,
+        })
+        .collect()
 }

@@ -1,12 +1,13 @@
 //! Selects the findings about a fleet that a reader should see first, and describes each finding in one sentence.
 //!
-//! One fault affects many tables: a rank that takes longer to compute is an outlier in several ops, has its own causes,
+//! One fault affects many tables: a rank that takes longer to compute is an outlier in several ops, has its own bill,
 //! and makes all other ranks wait in their collectives. Each fault is reported only once, at its origin.
 
 use super::Fleet;
 use super::pattern::pattern;
-use super::rows::{CauseRow, ChangeRow, Finding, GroupRow, PairRow, RankRow, Shared, Spread};
+use super::rows::{Finding, GroupRow, LineRow, PairRow, RankRow, Shared, Spread};
 use std::collections::{BTreeMap, BTreeSet};
+use tracetree::analysis::bill::{BillKind, COMMUNICATION};
 use tracetree::program::counted;
 use tracetree::side::Side;
 
@@ -25,26 +26,27 @@ const FEW: usize = 3;
 const NAMED: usize = 3;
 
 /// Lists the findings in this order: pairs that were not compared, changes on all ranks, findings about single ranks,
-/// changes on some ranks, and causes.
+/// changes on some ranks, and the speed of the same program.
 pub(super) fn of(fleet: &Fleet) -> Vec<Finding> {
     let stragglers = stragglers(fleet);
     let single = |name: &str| stragglers.contains_key(name);
     let mut found = not_compared(fleet);
     found.extend(identical(fleet));
-    let of_all = |change: &ChangeRow| change.shared.spread == Spread::All;
-    found.extend(fleet.changes.iter().filter(|change| of_all(change)).map(change));
+    let changes: Vec<&LineRow> = fleet.bill.iter().filter(|row| row.is_changed()).collect();
+    let of_all = |row: &LineRow| row.shared.spread == Spread::All;
+    found.extend(changes.iter().filter(|row| of_all(row)).map(|row| change(row)));
     found.extend(stragglers.values().cloned());
     found.extend(missing_collectives(fleet));
     found.extend(other_ops(fleet));
     found.extend(outliers(fleet, &single));
     // A missing collective is already reported by a separate finding, so it is not reported again as a change.
-    let is_missing = |change: &ChangeRow| {
+    let is_missing = |row: &LineRow| {
         let mut missing = fleet.collectives.iter().map(|row| row.absent.as_str());
-        &*change.kind == "collectives" && missing.any(|ranks| ranks == change.shared.rank_list)
+        &*row.change_kind == "collectives" && missing.any(|ranks| ranks == row.shared.rank_list)
     };
-    let of_some = fleet.changes.iter().filter(|change| !of_all(change) && !is_missing(change));
-    found.extend(of_some.map(change));
-    found.extend(causes(fleet, &single));
+    let of_some = changes.iter().filter(|row| !of_all(row) && !is_missing(row));
+    found.extend(of_some.map(|row| change(row)));
+    found.extend(speeds(fleet, &single));
     found
 }
 
@@ -58,7 +60,7 @@ fn identical(fleet: &Fleet) -> Option<Finding> {
     })
 }
 
-fn change(row: &ChangeRow) -> Finding {
+fn change(row: &LineRow) -> Finding {
     let place = if row.place.is_empty() || row.sentence.contains(&*row.place) {
         String::new()
     } else {
@@ -77,7 +79,7 @@ fn change(row: &ChangeRow) -> Finding {
     }
 }
 
-/// The text that says how many ranks share a change or cause, for example `on 8 ranks (all or nearly all)`.
+/// The text that says how many ranks share a line, for example `on 8 ranks (all or nearly all)`.
 fn on(shared: &Shared) -> String {
     let ranks = counted(shared.ranks, "rank");
     match shared.spread {
@@ -297,32 +299,27 @@ fn outliers(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     of_rank.into_iter().map(finding).collect()
 }
 
-/// The findings about causes. A cause that occurs on a single rank is omitted if that rank is already reported. If the
-/// waits are known, causes that consist of communication are omitted as well.
-fn causes(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
+/// The findings about the speed of the same program. A line on a single rank is omitted if that rank is already
+/// reported. If the waits are known, communication is omitted as well.
+fn speeds(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let waits_are_known = fleet.collectives.iter().any(|row| row.number.is_some());
-    let of_told = |row: &CauseRow| row.shared.ranks == 1 && is_told(&row.shared.worst);
-    let rows = fleet
-        .causes
-        .iter()
-        .filter(|row| !(of_told(row) || row.is_communication && waits_are_known));
-    let finding = |row: &CauseRow| {
-        let module =
-            if row.module.is_empty() { String::new() } else { format!(" in {}", row.module) };
-        Finding {
-            code: "CAUSE".to_owned(),
-            ranks: row.shared.pattern.clone(),
-            count: row.shared.ranks,
-            message: format!(
-                "{} at {}{module}: {:+.3} ms per step (median) {}; evidence on {}: {}",
-                row.reason,
-                row.place,
-                row.shared.median_us / 1e3,
-                on(&row.shared),
-                row.shared.worst,
-                row.evidence
-            ),
-        }
+    let is_known = |row: &LineRow| {
+        (row.shared.ranks == 1 && is_told(&row.shared.worst))
+            || (&*row.place == COMMUNICATION && waits_are_known)
+    };
+    let is_rest = |row: &LineRow| &*row.kind == BillKind::Rest.label();
+    let rows = fleet.bill.iter().filter(|row| !row.is_changed() && !is_rest(row) && !is_known(row));
+    let finding = |row: &LineRow| Finding {
+        code: "SPEED".to_owned(),
+        ranks: row.shared.pattern.clone(),
+        count: row.shared.ranks,
+        message: format!(
+            "{:+.3} ms per step (median) {}; on {}: {}",
+            row.shared.median_us / 1e3,
+            on(&row.shared),
+            row.shared.worst,
+            row.sentence
+        ),
     };
     rows.map(finding).collect()
 }

@@ -20,7 +20,7 @@ pub struct Headline {
 
 impl Fleet {
     /// Builds the headline from the first kind of finding that exists, in this order: shards that are not visible, a
-    /// slow rank, different work, a change, a cause.
+    /// slow rank, different work, a change, another speed.
     pub fn headline(&self) -> Headline {
         let with = |codes: &[&str]| -> Option<&Finding> {
             codes.iter().find_map(|code| self.findings.iter().find(|one| one.code == *code))
@@ -39,7 +39,7 @@ impl Fleet {
         if let Some(one) = with(&["CHANGE"]) {
             return headline(format!("The program changed on {}", counted(one.count, "rank")), one);
         }
-        if let Some(one) = with(&["CAUSE"]) {
+        if let Some(one) = with(&["SPEED"]) {
             return headline(format!("{} changed speed", counted(one.count, "rank")), one);
         }
         Headline { text: "No rank stands out".to_owned(), reason: String::new() }

@@ -48,8 +48,8 @@ pub use plan::{
 pub use ranges::ranges;
 pub use reduce::{Counts, Lost, read_lost};
 pub use rows::{
-    CauseRow, ChangeRow, CollectiveRow, Finding, GroupRow, OutlierRow, PairRow, PartRow, RankRow,
-    RoleRow, Shared, Spread, StepRow,
+    CollectiveRow, Finding, GroupRow, LineRow, OutlierRow, PairRow, PartRow, RankRow, RoleRow,
+    Shared, Spread, StepRow,
 };
 pub use so_far::SoFar;
 pub use status::Status;
@@ -80,16 +80,14 @@ pub struct Fleet {
     pub groups: Vec<GroupRow>,
     /// The steps of all ranks.
     pub steps: Vec<StepRow>,
-    /// Changes to the program, each with the ranks that share it.
-    pub changes: Vec<ChangeRow>,
+    /// The lines of the bills, each with the ranks that share it. Changes come first.
+    pub bill: Vec<LineRow>,
     /// Number of ranks whose baseline and candidate programs are identical.
     pub identical: u64,
     /// Names of the ranks whose programs are identical; empty if there are none.
     pub identical_list: String,
     /// A short string that lists the ranks whose programs are identical, such as `0-3`.
     identical_pattern: String,
-    /// Causes, each with the ranks that share it.
-    pub causes: Vec<CauseRow>,
     /// The findings to look at first.
     pub findings: Vec<Finding>,
     /// Notes about irregularities in the folders and shards.

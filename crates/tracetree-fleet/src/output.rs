@@ -103,9 +103,8 @@ struct Document<'f> {
     coverage: f64,
     findings: &'f [Finding],
     roles: Vec<RoleDocument<'f>>,
-    changes: Vec<ChangeDocument<'f>>,
+    bill: Vec<LineDocument<'f>>,
     identical_ranks: &'f str,
-    causes: Vec<CauseDocument<'f>>,
     notes: &'f [String],
 }
 
@@ -117,22 +116,13 @@ struct RoleDocument<'f> {
 }
 
 #[derive(Serialize)]
-struct ChangeDocument<'f> {
+struct LineDocument<'f> {
     kind: &'f str,
+    change_kind: &'f str,
     sentence: &'f str,
     r#where: &'f str,
     #[serde(flatten)]
     shared: SharedDocument<'f>,
-}
-
-#[derive(Serialize)]
-struct CauseDocument<'f> {
-    reason: &'f str,
-    place: &'f str,
-    module_class: &'f str,
-    #[serde(flatten)]
-    shared: SharedDocument<'f>,
-    communication: bool,
 }
 
 #[derive(Serialize)]
@@ -201,7 +191,7 @@ impl Fleet {
         Ok(written)
     }
 
-    /// The content of `fleet.json`: counts, findings, roles, changes, causes.
+    /// The content of `fleet.json`: counts, findings, roles and the bill.
     pub fn to_json(&self) -> String {
         let Counts { planned, ok, failed, unmatched } = self.counts();
         let roles = self.roles.iter().map(|role| RoleDocument {
@@ -209,18 +199,12 @@ impl Fleet {
             ranks: role.ranks,
             rank_list: &role.rank_list,
         });
-        let changes = self.changes.iter().map(|change| ChangeDocument {
-            kind: &change.kind,
-            sentence: &change.sentence,
-            r#where: &change.place,
-            shared: (&change.shared).into(),
-        });
-        let causes = self.causes.iter().map(|cause| CauseDocument {
-            reason: &cause.reason,
-            place: &cause.place,
-            module_class: &cause.module,
-            shared: (&cause.shared).into(),
-            communication: cause.is_communication,
+        let bill = self.bill.iter().map(|line| LineDocument {
+            kind: &line.kind,
+            change_kind: &line.change_kind,
+            sentence: &line.sentence,
+            r#where: &line.place,
+            shared: (&line.shared).into(),
         });
         let document = Document {
             schema_version: FLEET_SCHEMA,
@@ -234,9 +218,8 @@ impl Fleet {
             coverage: self.counts().coverage(),
             findings: &self.findings,
             roles: roles.collect(),
-            changes: changes.collect(),
+            bill: bill.collect(),
             identical_ranks: &self.identical_list,
-            causes: causes.collect(),
             notes: &self.notes,
         };
         let text = serde_json::to_string_pretty(&document).expect("plain values");

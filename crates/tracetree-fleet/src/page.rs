@@ -4,7 +4,7 @@ use super::Fleet;
 use super::headline::Headline;
 use super::ranges::ranges;
 use super::reduce::Counts;
-use super::rows::{CauseRow, CollectiveRow, OutlierRow, RankRow, Spread, StepRow};
+use super::rows::{CollectiveRow, LineRow, OutlierRow, RankRow, Spread, StepRow};
 use super::stats::{Quantiles, outliers};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use tracetree::analysis::robust::median;
 use tracetree::order::Order as _;
 use tracetree::program::counted;
 use tracetree::report::{
-    FleetCauseLine, FleetDot, FleetLast, FleetOutlierRow, FleetOutliers, FleetPage, FleetRankLine,
+    FleetBillLine, FleetDot, FleetLast, FleetOutlierRow, FleetOutliers, FleetPage, FleetRankLine,
     HeatMap,
 };
 use tracetree::side::Side;
@@ -43,7 +43,7 @@ pub(super) fn page(fleet: &Fleet, has_reports: bool) -> FleetPage {
             .iter()
             .map(|one| [one.code.clone(), one.ranks.clone(), one.message.clone()])
             .collect(),
-        causes: fleet.causes.iter().map(cause).collect(),
+        bill: fleet.bill.iter().map(line).collect(),
         maps: [steps(fleet), waits(fleet)].into_iter().flatten().collect(),
         ranks: fleet.ranks.iter().map(|row| rank(row, has_reports)).collect(),
         notes: fleet.notes.clone(),
@@ -199,20 +199,19 @@ fn last(fleet: &Fleet, has_reports: bool) -> Vec<FleetLast> {
     list.into_iter().take(LAST).map(line).collect()
 }
 
-fn cause(row: &CauseRow) -> FleetCauseLine {
-    let module = if row.module.is_empty() { String::new() } else { format!(" in {}", row.module) };
+fn line(row: &LineRow) -> FleetBillLine {
     let shared = &row.shared;
     let whom = match shared.spread {
         Spread::All => format!("{}: all", shared.ranks),
         Spread::Role => format!("{}: role {}", shared.ranks, shared.roles),
         Spread::Some | Spread::Few => format!("{}: {}", shared.ranks, shared.pattern),
     };
-    FleetCauseLine {
-        what: format!("{} at {}{module}", row.reason, row.place),
+    FleetBillLine {
+        sentence: row.sentence.to_string(),
         whom,
         percent: (1000.0 * shared.share).round() / 10.0,
-        difference: format!("{:+.3} ms", shared.median_us / 1e3),
-        evidence: format!("{}: {:+.3} ms; {}", shared.worst, shared.worst_us / 1e3, row.evidence),
+        price: format!("{:+.3} ms", shared.median_us / 1e3),
+        worst: format!("{}: {:+.3} ms", shared.worst, shared.worst_us / 1e3),
     }
 }
 

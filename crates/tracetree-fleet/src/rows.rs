@@ -6,6 +6,7 @@ use super::stats::Quantiles;
 use super::status::{NO_SHARD, SHARD_NOT_VISIBLE, Status};
 use serde::Serialize;
 use std::sync::Arc;
+use tracetree::analysis::bill::BillKind;
 use tracetree::side::{PerSide, Side};
 use tracetree::trace::Nanos;
 
@@ -286,17 +287,17 @@ pub struct StepRow {
     pub busy: PerSide<Nanos>,
 }
 
-/// How widely a change or cause is shared.
+/// How widely a line is shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spread {
-    /// At least nine tenths of all ranks share the change or cause.
+    /// At least nine tenths of all ranks share the line.
     All,
-    /// In one or more roles, at least nine tenths of the ranks share the change or cause. At most a tenth of
-    /// the ranks that share the change or cause have other roles.
+    /// In one or more roles, at least nine tenths of the ranks share the line. At most a tenth of
+    /// the ranks that share the line have other roles.
     Role,
-    /// More than a tenth of the ranks, and more than three ranks, share the change or cause.
+    /// More than a tenth of the ranks, and more than three ranks, share the line.
     Some,
-    /// At most a tenth of the ranks, or at most three ranks, share the change or cause.
+    /// At most a tenth of the ranks, or at most three ranks, share the line.
     Few,
 }
 
@@ -312,16 +313,16 @@ impl Spread {
     }
 }
 
-/// The ranks that share a change or cause, and how large its difference is on these ranks.
+/// The ranks that share a line, and how large its difference is on these ranks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shared {
     /// Number of ranks.
     pub ranks: u64,
-    /// The fraction of the compared ranks that have the change or cause, from 0 to 1.
+    /// The fraction of the compared ranks that have the line, from 0 to 1.
     pub share: f64,
-    /// How widely the change or cause is shared.
+    /// How widely the line is shared.
     pub spread: Spread,
-    /// The roles that share the change or cause; empty unless the spread is [`Spread::Role`].
+    /// The roles that share the line; empty unless the spread is [`Spread::Role`].
     pub roles: String,
     /// The ranks.
     pub rank_list: String,
@@ -336,40 +337,34 @@ pub struct Shared {
     pub worst_us: f64,
 }
 
-/// A change to the program, and the ranks that share it.
+/// A line of the bill, and the ranks that share it. Ranks on which a line that is not a change is smaller than 0.5% of
+/// the step time are omitted.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ChangeRow {
-    /// The kind.
+pub struct LineRow {
+    /// What the line is about, as in `bill.csv`.
     pub kind: Arc<str>,
-    /// What changed, in one sentence without a full stop.
+    /// The kind of change; empty if the line is not a change.
+    pub change_kind: Arc<str>,
+    /// What happened, in one sentence without a full stop. For a line that is not a change, the sentence of the rank
+    /// with the largest price.
     pub sentence: Arc<str>,
-    /// The first call site of the change.
+    /// The first call site of a change, or the range of a wait.
     pub place: Arc<str>,
     /// The ranks.
     pub shared: Shared,
 }
 
-/// A cause, and the ranks that share it. Ranks on which the cause is smaller than 0.5% of the step time are omitted.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CauseRow {
-    /// The reason.
-    pub reason: Arc<str>,
-    /// The call site.
-    pub place: Arc<str>,
-    /// Class of the enclosing module.
-    pub module: Arc<str>,
-    /// The ranks.
-    pub shared: Shared,
-    /// Whether all kernels of the cause are communication kernels, in which case the origin may be on a different rank.
-    pub is_communication: bool,
-    /// The evidence from the rank with the largest difference.
-    pub evidence: Arc<str>,
+impl LineRow {
+    /// Whether the line is about something that was changed, not about the speed of the same program.
+    pub fn is_changed(&self) -> bool {
+        BillKind::from_label(&self.kind).is_some_and(BillKind::is_changed)
+    }
 }
 
 /// A finding that a reader should look at first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// `CHANGE`, `SAME_PROGRAM`, `STRAGGLER`, `STRAGGLER_BEFORE`, `CAUSE`, `OUTLIER`, `OTHER_OPS`,
+    /// `CHANGE`, `SAME_PROGRAM`, `STRAGGLER`, `STRAGGLER_BEFORE`, `SPEED`, `OUTLIER`, `OTHER_OPS`,
     /// `COLLECTIVE_MISSING`, or the code of a failed or unmatched pair.
     pub code: String,
     /// The affected ranks, as a formatted list.

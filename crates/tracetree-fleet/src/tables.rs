@@ -3,8 +3,7 @@
 use super::Fleet;
 use super::rank_table;
 use super::rows::{
-    CauseRow, ChangeRow, CollectiveRow, GroupRow, OutlierRow, PairRow, PartRow, RoleRow, Shared,
-    StepRow,
+    CollectiveRow, GroupRow, LineRow, OutlierRow, PairRow, PartRow, RoleRow, Shared, StepRow,
 };
 use super::stats::Quantiles;
 use std::sync::Arc;
@@ -16,7 +15,7 @@ const RATE: (u8, &str) = (3, "µs");
 
 impl Fleet {
     /// All tables: `ranks`, `fleet_pairs`, `fleet_roles`, `fleet_parts`, `fleet_outliers`,
-    /// `fleet_collectives`, `fleet_groups`, `fleet_changes`, `fleet_causes`, `fleet_steps`.
+    /// `fleet_collectives`, `fleet_groups`, `fleet_bill`, `fleet_steps`.
     pub fn tables(&self) -> Vec<Table> {
         vec![
             self.table(),
@@ -26,8 +25,7 @@ impl Fleet {
             outliers(self.outliers.clone()),
             collectives(self.collectives.clone()),
             groups(self.groups.clone()),
-            changes(self.changes.clone()),
-            causes(self.causes.clone()),
+            bill(self.bill.clone()),
             steps(self.steps.clone()),
         ]
     }
@@ -35,11 +33,6 @@ impl Fleet {
     /// The table `ranks`.
     pub fn table(&self) -> Table {
         rank_table::table(self.ranks.clone())
-    }
-
-    /// The causes as a table.
-    pub fn cause_table(&self) -> Table {
-        causes(self.causes.clone())
     }
 
     /// An empty fleet: its tables have columns, but no rows.
@@ -55,11 +48,10 @@ impl Fleet {
             collectives: Vec::new(),
             groups: Vec::new(),
             steps: Vec::new(),
-            changes: Vec::new(),
+            bill: Vec::new(),
             identical: 0,
             identical_list: String::new(),
             identical_pattern: String::new(),
-            causes: Vec::new(),
             findings: Vec::new(),
             notes: Vec::new(),
             waits: Vec::new(),
@@ -306,58 +298,40 @@ fn groups(rows: Vec<GroupRow>) -> Table {
         })
 }
 
-fn changes(rows: Vec<ChangeRow>) -> Table {
+fn bill(rows: Vec<LineRow>) -> Table {
     Columns::default()
-        .word("kind", "as in `changes.csv`", |_: &Vec<ChangeRow>, r: &ChangeRow| (&*r.kind).into())
-        .text("sentence", "as in `changes.csv`", |_, r| (&*r.sentence).into())
-        .text("where", "as in `changes.csv`", |_, r| (&*r.place).into())
-        .and(shared(|r: &ChangeRow| &r.shared, "number of ranks with this change"))
-        .table(
-            (
-                "fleet_changes",
-                "change with the ranks that share it; changes on the most ranks come first",
-            ),
-            Arc::new(rows),
-            |rows| Box::new(rows.iter().cloned()),
+        .word("kind", "as in `bill.csv`", |_: &Vec<LineRow>, r: &LineRow| (&*r.kind).into())
+        .word("change_kind", "kind of change; empty if the line is not a change", |_, r| {
+            (&*r.change_kind).into()
+        })
+        .text(
+            "sentence",
+            "as in `bill.csv`; of a line that is not a change, the sentence of the worst rank",
+            |_, r| (&*r.sentence).into(),
         )
-}
-
-fn causes(rows: Vec<CauseRow>) -> Table {
-    Columns::default()
-        .word("reason", "as in `causes.csv`", |_: &Vec<CauseRow>, r: &CauseRow| (&*r.reason).into())
-        .text("place", "as in `causes.csv`", |_, r| (&*r.place).into())
-        .text("module_class", "as in `causes.csv`", |_, r| (&*r.module).into())
+        .text("where", "as in `bill.csv`", |_, r| (&*r.place).into())
         .and(shared(
-            |r: &CauseRow| &r.shared,
-            "number of ranks on which the cause is at least 0.5% of the wall time",
+            |r: &LineRow| &r.shared,
+            "number of ranks with this line; a line that is not a change counts from 0.5% of the wall time",
         ))
-        .column(Column::new(
-            "communication",
-            ColumnType::Flag,
-            "`yes` if all kernels of the cause are communication, so a different rank may have \
-             caused the difference",
-            |_: &Vec<CauseRow>, r: &CauseRow| r.is_communication.into(),
-        ))
-        .text("evidence", "evidence from the worst rank", |_, r| (&*r.evidence).into())
         .table(
             (
-                "fleet_causes",
-                "cause with the ranks that share it, ordered by number of ranks × median \
-                 difference",
+                "fleet_bill",
+                "line of the bill with the ranks that share it; changes come first, those on the most ranks first",
             ),
             Arc::new(rows),
             |rows| Box::new(rows.iter().cloned()),
         )
 }
 
-/// The columns that describe which ranks share a change or cause.
+/// The columns that describe which ranks share a line.
 fn shared<R: 'static>(of: fn(&R) -> &Shared, ranks: &'static str) -> Columns<Vec<R>, R> {
     Columns::default()
         .whole("ranks", ranks, move |_: &Vec<R>, r: &R| of(r).ranks.into())
         .decimal(
             "ranks_pct",
             (1, "%"),
-            "share of the compared ranks that have the change or cause",
+            "share of the compared ranks that have the line",
             move |_, r| (100.0 * of(r).share).into(),
         )
         .word(
@@ -369,14 +343,14 @@ fn shared<R: 'static>(of: fn(&R) -> &Shared, ranks: &'static str) -> Columns<Vec
         )
         .text(
             "roles",
-            "the roles that share the change or cause; empty unless `spread` is `role`",
+            "the roles that share the line; empty unless `spread` is `role`",
             move |_, r| of(r).roles.as_str().into(),
         )
         .text("rank_list", "the ranks", move |_, r| of(r).rank_list.as_str().into())
         .decimal(
             "median_difference_us",
             RATE,
-            "median of candidate − baseline over the ranks that share the change or cause, per \
+            "median of candidate − baseline over the ranks that share the line, per \
              step",
             move |_, r| of(r).median_us.into(),
         )

@@ -9,7 +9,6 @@ mod totals;
 
 pub use ledger::Ledger;
 pub(super) use ledger::ledger;
-pub(super) use naming::REPLACED;
 pub(crate) use naming::RowNameIds;
 pub use rows::{Row, RowKind};
 pub use summaries::{Lowering, LoweringSide, RowGroup, by_name, by_unique_args, lowerings};

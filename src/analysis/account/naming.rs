@@ -8,7 +8,7 @@ use crate::trace::{Argument, Arguments, TextId};
 use crate::tree::ModuleName;
 
 /// Placeholder in a row's name for the calls that a region replaced.
-pub(in crate::analysis) const REPLACED: &str = "(replaced calls)";
+const REPLACED: &str = "(replaced calls)";
 
 /// Ids that determine the name of a row; rows with the same ids have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

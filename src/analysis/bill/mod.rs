@@ -112,6 +112,9 @@ impl BillKind {
     }
 }
 
+/// [`BillLine::place`] of the time that communication kernels take, including the wait for other ranks.
+pub const COMMUNICATION: &str = "communication";
+
 /// A line of the bill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -124,6 +127,8 @@ pub struct BillLine {
     pub price: Nanos,
     /// The position in [`Changes::list`], if the line is a change.
     pub change: Option<usize>,
+    /// Where the change first occurs, or the range that a wait is about; empty if the line is about no place.
+    pub place: String,
     /// What to try; empty if unknown.
     pub advice: String,
     /// The first call; `None` if the line is about no single call.
@@ -229,6 +234,7 @@ fn line(kind: BillKind, sentence: impl Into<String>, price: Nanos) -> BillLine {
         sentence: sentence.into(),
         price,
         change: None,
+        place: String::new(),
         advice: String::new(),
         node: None,
     }
@@ -248,6 +254,7 @@ fn of_changes(changes: &Changes, prices: Option<&Prices>) -> Vec<BillLine> {
     let mut lines: Vec<BillLine> = list
         .map(|(at, change)| BillLine {
             change: Some(at),
+            place: change.place.clone(),
             advice: change.usual().to_owned(),
             node: change.nodes.first().copied(),
             ..line(kind(change.kind), change.sentence.as_str(), price(at))
@@ -267,15 +274,16 @@ fn same_program(says: &Sentences<'_>, changes: &Changes, prices: &Prices) -> Vec
         .waits
         .iter()
         .map(|wait| BillLine {
+            place: wait.name.clone(),
             advice: wait.advice().to_owned(),
             ..line(BillKind::Wait, says.wait(wait), wait.price)
         })
         .collect();
-    lines.push(line(
-        BillKind::Wait,
-        "Communication, including the wait for other ranks",
-        prices.communication,
-    ));
+    let sentence = "Communication, including the wait for other ranks";
+    lines.push(BillLine {
+        place: COMMUNICATION.to_owned(),
+        ..line(BillKind::Wait, sentence, prices.communication)
+    });
     lines.push(line(BillKind::Host, says.host(&prices.phases), prices.host));
     lines.push(line(BillKind::Pauses, says.pauses(&prices.pause_list), prices.pauses));
     lines.push(line(BillKind::Clock, says.clock(changes.kernel_ratio()), prices.clock));
@@ -289,6 +297,7 @@ fn attributed(says: &Sentences<'_>, changes: &Changes) -> Vec<BillLine> {
     if let Some(range) = changes.between_calls_in() {
         between -= range.difference;
         lines.push(BillLine {
+            place: range.name.clone(),
             advice: range.advice().to_owned(),
             ..line(BillKind::Wait, says.range(range), range.difference)
         });

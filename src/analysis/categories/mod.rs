@@ -2,7 +2,7 @@
 //!
 //! Kernel names alone do not determine the category: `Kernel2<cutlass_80_tensorop_…>` may be a convolution,
 //! and a copy may be part of a matrix product. The kinds of evidence are tried in this order (see
-//! `docs/concepts/categories.md`):
+//! `docs/reference/kernels.md`):
 //!
 //! 1. the kind of the GPU event: copies, memsets, communication
 //! 2. the list of ops in the name of a compiler-generated pointwise or reduction kernel

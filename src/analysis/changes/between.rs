@@ -9,7 +9,7 @@
 //! Without Python stacks, a sleep or slow code between two ops is not recorded as a call. However, the op after the gap
 //! shows where the time was spent; a range that the program or PyTorch marked around the gap shows it better.
 
-use crate::analysis::causes::Scale;
+use super::scale::Scale;
 use crate::analysis::pytorch::{PYTORCH, without_number};
 use crate::analysis::steps::StepPairs;
 use crate::diff::{MergedId, TraceDiff};

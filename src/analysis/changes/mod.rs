@@ -22,6 +22,7 @@ mod optimizer;
 mod phrases;
 mod place;
 mod rules;
+mod scale;
 mod survey;
 mod words;
 
@@ -32,7 +33,6 @@ use crate::order::Order as _;
 pub use between::RangeGaps;
 pub use kind::{Certainty, ChangeKind};
 
-use super::causes::Scale;
 use super::comparability::Comparability;
 use super::wall::{Wall, WallTotals};
 use crate::diff::{MergedId, TraceDiff};
@@ -43,6 +43,7 @@ use draft::{Draft, Drafts};
 use facts::Facts;
 pub(crate) use identity::Identity;
 use rustc_hash::FxHashSet;
+pub(super) use scale::Scale;
 use std::cmp::Reverse;
 use survey::Modules;
 

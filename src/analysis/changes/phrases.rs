@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::place::either;
-use crate::analysis::causes::Scale;
+use super::scale::Scale;
 use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::program::counted;

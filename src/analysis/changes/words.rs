@@ -13,7 +13,7 @@ use super::rules::compiled::DIVIDED;
 use super::rules::consequences::is_accumulation;
 use super::rules::libraries::LIBRARIES;
 use super::rules::order::ORDER;
-use crate::analysis::causes::Scale;
+use super::scale::Scale;
 use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::program::counted;

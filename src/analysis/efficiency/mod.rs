@@ -6,7 +6,7 @@
 //! events of the op    ──────────▶ time                        ─▶ TFLOP/s, TB/s
 //! name of the device  ──peaks───▶ peak rates of the device    ─▶ bound, time at the roofline, share
 //! ```
-//! See `docs/concepts/efficiency.md` for the formulas and their limits.
+//! `models.toml` describes the formulas, and `docs/reference/efficiency.md` what the figures mean.
 
 mod brief;
 mod clause;

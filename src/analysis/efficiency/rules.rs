@@ -67,7 +67,7 @@ impl Models {
             .map_err(|error| Error::io(path, "read the efficiency models", error))?;
         let user = Models::parse(&text).map_err(|message| {
             Error::new(ErrorKind::Malformed, path, message).remedy(
-                "write [[model]] tables with ops, formula and source, see docs/guides/own-models.md",
+                "write [[model]] tables with ops, formula and source, see docs/reference/efficiency.md",
             )
         })?;
         Ok(user.before(Models::builtin()))

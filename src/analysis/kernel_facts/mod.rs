@@ -167,18 +167,6 @@ impl<'n> KernelFacts<'n> {
             is_split_k: lower.contains("splitk") || lower.contains("split_k"),
         }
     }
-
-    /// The facts in words, in the order library, precision, tile size, alignment, split-K.
-    pub(in crate::analysis) fn words(&self) -> String {
-        let parts = [
-            self.library.map(str::to_owned),
-            self.precision.map(str::to_owned),
-            self.tile.map(|tile| format!("tile {tile}")),
-            self.alignment.map(|elements| format!("align {elements}")),
-            self.is_split_k.then(|| "split-K".to_owned()),
-        ];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-    }
 }
 
 /// The kernel name without template arguments and parameters, truncated to 60 characters.
@@ -230,7 +218,14 @@ mod tests {
 
     #[test]
     fn library_precision_and_tile_are_read_from_the_name() {
-        let words = |name: &str| of(name).words();
+        let words = |name: &str| {
+            let facts = of(name);
+            let tile = facts.tile.map(|tile| format!("tile {tile}"));
+            let align = facts.alignment.map(|elements| format!("align {elements}"));
+            let words =
+                [facts.library.map(str::to_owned), facts.precision.map(str::to_owned), tile, align];
+            words.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        };
         let name = "sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x32_stage4";
         assert_eq!(words(name), "cuBLAS, bf16, tile 128x128x32");
         let name = "cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_256x128_32x3_tn_align8";

@@ -18,7 +18,7 @@ mod hints;
 
 use super::account::Ledger;
 use super::categories::CategoryTable;
-use super::causes::Scale;
+use super::changes::Scale;
 use super::changes::{ChangeKind, Changes};
 use super::comparability::Comparability;
 use super::efficiency::{Bound, DevicePeaks, Efficiency, TraceEfficiency};

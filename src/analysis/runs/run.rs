@@ -73,15 +73,6 @@ impl Run {
         self.variation.points
     }
 
-    /// Idle time in the compared steps of this run: its kind, owner and duration. The owner is a call of the
-    /// median run.
-    pub(in crate::analysis) fn idle(
-        &self,
-    ) -> impl Iterator<Item = (IdleKind, Option<CallId>, Nanos)> + '_ {
-        let compared = self.idle.iter().filter(|((_, part, _), _)| *part == Part::Window);
-        compared.map(|(&(kind, _, call), &time)| (kind, call, time))
-    }
-
     /// How long a measured event of the median run takes in this run, given the event's slot.
     pub(super) fn time(&self, slot: usize) -> Nanos {
         self.times.get(slot).copied().unwrap_or_default()

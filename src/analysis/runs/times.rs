@@ -4,7 +4,6 @@ use super::figures::{RunFigures, RunNoise, StepMeans};
 use super::per_step::{SharedSteps, StepScope};
 use super::run::{Run, StepTime, StepTimes, step_means};
 use crate::analysis::account::Ledger;
-use crate::analysis::causes::Cause;
 use crate::analysis::steps::{StepPairs, StepRow};
 use crate::analysis::wall::{IdleRow, Wall};
 use crate::diff::TraceDiff;
@@ -135,15 +134,6 @@ impl RunTimes<'_> {
         self.idle_per_step(side, StepScope::of_part(row.part), row.time[side], &further)
     }
 
-    /// The idle time per step of a cause in each run, in µs, in the order of the runs. Returns `None` if the
-    /// cause is GPU work, or if some runs have steps and others do not.
-    pub(crate) fn of_idle_cause(&self, side: Side, cause: &Cause) -> Option<Vec<f64>> {
-        let further = &cause.idle_of_runs[side];
-        let is_idle = further.len() == self.runs[side].len();
-        let times = || self.idle_per_step(side, StepScope::Compared, cause.time[side], further);
-        is_idle.then(times).flatten()
-    }
-
     /// Like [`RunTimes::per_step`], for idle time. Returns `None` if some runs have steps and others do not, or if no
     /// run has steps in `scope`.
     fn idle_per_step(
@@ -155,12 +145,6 @@ impl RunTimes<'_> {
     ) -> Option<Vec<f64>> {
         let times = || self.per_step(side, scope, median, others.iter().copied());
         self.has_one_basis(side).then(times).filter(|times| !times.is_empty())
-    }
-
-    /// Time per step that a cause's GPU work takes in each run, in µs, in the order of the runs.
-    pub(crate) fn of_busy_cause(&self, side: Side, cause: &Cause) -> Vec<f64> {
-        let events = events_of_rows(self.ledger, &cause.rows, side);
-        self.of_events(side, &events, StepScope::Compared)
     }
 
     /// Time per step that the given events of the median run take in each run, in µs, in the order of the

@@ -58,7 +58,6 @@ pub struct Wall {
     windows: PerSide<Window>,
     busy: Vec<PerSide<Nanos>>,
     busy_alone: Vec<PerSide<Nanos>>,
-    busy_before: Vec<PerSide<Nanos>>,
     idle: Vec<IdleRow>,
     totals: PerSide<WallTotals>,
     notes: Notes,
@@ -156,7 +155,7 @@ impl Wall {
                 steps: compared.count().unwrap_or(windows[side].steps),
             }
         });
-        Wall { windows, busy, busy_alone, busy_before, idle, totals, notes }
+        Wall { windows, busy, busy_alone, idle, totals, notes }
     }
 
     /// The window of each side.
@@ -170,11 +169,6 @@ impl Wall {
     #[doc(hidden)]
     pub fn busy(&self) -> &[PerSide<Nanos>] {
         &self.busy
-    }
-
-    /// Like [`Wall::busy`], but for work launched before the window.
-    pub(crate) fn busy_before(&self) -> &[PerSide<Nanos>] {
-        &self.busy_before
     }
 
     /// The idle time, by owner and kind, in the order of the merged tree.

@@ -43,11 +43,6 @@ impl Window {
         self.end - self.start
     }
 
-    /// Whether a time span overlaps the window; the time span may be empty.
-    pub(in crate::analysis) fn overlaps(&self, start: Nanos, end: Nanos) -> bool {
-        start < self.end && (end > self.start || start == self.start)
-    }
-
     pub(super) fn clip(&self, start: Nanos, end: Nanos) -> (Nanos, Nanos) {
         let start = start.clamp(self.start, self.end);
         (start, end.clamp(start, self.end))

@@ -6,7 +6,7 @@
 //!
 //! Identical subtrees are matched in one step. Pairs whose children are still to be aligned wait on a stack, so the
 //! recursion depth does not grow with the depth of a trace. A call is *free* while it has no counterpart.
-//! `docs/development/alignment.md` explains the whole algorithm.
+//! `docs/development/algorithm.md` explains the whole algorithm.
 
 mod aligner;
 mod apart;

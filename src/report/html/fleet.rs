@@ -1,6 +1,6 @@
 //! Writes `fleet.html`, one page that compares many ranks and needs no network.
 //!
-//! The headline, findings, causes and ranks are plain HTML. The script draws the heat maps, and the dots that represent
+//! The headline, findings, bill and ranks are plain HTML. The script draws the heat maps, and the dots that represent
 //! ranks, from embedded columns.
 
 use super::data::without_tags;
@@ -18,7 +18,7 @@ const SCRIPT: &str = include_str!("script/fleet.js");
 /// which shows the value with the largest magnitude.
 const MOST: usize = 512;
 
-/// Maximum number of ranks, and of causes, on the page. The CSV tables contain all ranks and causes.
+/// Maximum number of ranks, and of lines of the bill, on the page. The CSV tables contain all of them.
 const LISTED: usize = 500;
 
 /// The content of `fleet.html`.
@@ -44,8 +44,8 @@ pub struct FleetPage {
     pub collectives: u64,
     /// For each finding, its code, the affected ranks, and its message.
     pub findings: Vec<[String; 3]>,
-    /// The causes, as lines of a table.
-    pub causes: Vec<FleetCauseLine>,
+    /// The lines of the bill.
+    pub bill: Vec<FleetBillLine>,
     /// The heat maps.
     pub maps: Vec<HeatMap>,
     /// The ranks.
@@ -110,20 +110,20 @@ pub struct FleetLast {
     pub margin: String,
 }
 
-/// A cause of a time difference, as a line of the page.
+/// A line of the bill.
 #[derive(Debug, Clone, Default)]
 #[doc(hidden)]
-pub struct FleetCauseLine {
-    /// Why the time differs, and the call site where it differs.
-    pub what: String,
-    /// How many ranks the cause affects, and their names.
+pub struct FleetBillLine {
+    /// What happened.
+    pub sentence: String,
+    /// How many ranks share the line, and their names.
     pub whom: String,
-    /// Length of the bar: the percentage of ranks that the cause affects.
+    /// Length of the bar: the percentage of ranks that share the line.
     pub percent: f64,
-    /// Time difference per step, candidate − baseline, formatted.
-    pub difference: String,
-    /// The evidence for the cause.
-    pub evidence: String,
+    /// Median price per step, candidate − baseline, formatted.
+    pub price: String,
+    /// The rank with the largest price, and this price.
+    pub worst: String,
 }
 
 /// A line in the page's table of ranks.
@@ -197,7 +197,7 @@ struct Page<'a> {
     head: Head<'a>,
     script: &'a str,
     page: &'a FleetPage,
-    causes: &'a [FleetCauseLine],
+    bill: &'a [FleetBillLine],
     ranks: &'a [FleetRankLine],
     data: String,
 }
@@ -225,7 +225,7 @@ pub fn write_fleet_page(page: &FleetPage, out: &mut dyn Write) -> io::Result<()>
         },
         script: &script,
         page,
-        causes: &page.causes[..page.causes.len().min(LISTED)],
+        bill: &page.bill[..page.bill.len().min(LISTED)],
         ranks: &page.ranks[..page.ranks.len().min(LISTED)],
         data: without_tags(&Data { maps: &page.maps, dots: &page.dots })?,
     };

@@ -4,7 +4,6 @@
 //! The start of the page (inputs, totals, notes, charts) is plain HTML. The script draws the differences, the merged
 //! tree and the flame graph only when needed, and reads the values from embedded columns.
 
-mod causes;
 mod changes;
 mod charts;
 mod chips;
@@ -26,7 +25,7 @@ mod texts;
 mod timeline;
 
 pub use fleet::{
-    FleetCauseLine, FleetDot, FleetLast, FleetOutlierRow, FleetOutliers, FleetPage, FleetRankLine,
+    FleetBillLine, FleetDot, FleetLast, FleetOutlierRow, FleetOutliers, FleetPage, FleetRankLine,
     HeatMap, write_fleet_page,
 };
 
@@ -38,7 +37,6 @@ use crate::analysis::runs::has_runs;
 use crate::escape::JsonWriter;
 use crate::side::{PerSide, Side};
 use askama::Template;
-use causes::Causes;
 use changes::ChangeLine;
 use charts::Chart;
 use data::{LeftOut, PageData};
@@ -109,7 +107,6 @@ struct Page<'a> {
     /// Whether the times of the tested call sites are sums over all steps instead of times per
     /// step.
     changes_are_summed: bool,
-    causes: Causes,
     lists: &'a [List],
     evidence: String,
     efficiency: Vec<EfficiencyLine>,
@@ -131,7 +128,6 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
     let summary = shared.summary();
     let narrative = shared.narrative();
     let first = First::of(analysis, narrative, summary, &data.tree);
-    let causes = causes::list(analysis, &data.tree);
     let inputs = Side::BOTH.map(|side| overview::input(analysis, side));
     let paths = Side::BOTH.map(|side| analysis.tree(side).trace().source());
     let script = format!("{BARS}{}{START}", SCRIPTS.concat());
@@ -153,7 +149,6 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
         files: paths.map(|path| path.rsplit(['/', '\\']).next().unwrap_or(path)),
         changes_are_summed: !has_runs(analysis.runs()),
         remarks: remarks(narrative),
-        causes,
         lists: shared.lists(),
         efficiency: efficiency::lines(analysis, unit),
         porting: porting::section(analysis, narrative, unit),

@@ -1,12 +1,11 @@
-//! Writes the opening of the Markdown: what changed, whether the traces are comparable, why the times differ, the
-//! inputs, and the warnings.
+//! Writes the opening of the Markdown: what changed, whether the traces are comparable, the inputs, and the warnings.
 
 use super::{CELL, Section, cell, side_names, whole, wrapped};
 use crate::analysis::Analysis;
 use crate::analysis::comparability::INCOMPLETE;
 use crate::report::shared::Shared;
 use crate::report::summary::Summary;
-use crate::report::text::{Line, Narrative, Port, capitalised, cause_lines, evidence, plain};
+use crate::report::text::{Line, Narrative, Port, capitalised, evidence, plain};
 use crate::side::Side;
 use std::fmt::Write as _;
 
@@ -14,7 +13,7 @@ use std::fmt::Write as _;
 const CHANGES: usize = 12;
 
 /// Writes the headline, an alert if the traces are not comparable, the parts of the step-time difference by certainty,
-/// suggested actions, and the causes.
+/// and suggested actions.
 pub(super) fn answer(shared: &Shared) -> String {
     let (analysis, summary, narrative) = (&shared.analysis, shared.summary(), shared.narrative());
     let mut text = format!("**{}**\n\n", wrapped(&narrative.headline));
@@ -46,7 +45,6 @@ pub(super) fn answer(shared: &Shared) -> String {
         let _ = writeln!(text, "{}.\n", wrapped(&capitalised(why)));
     }
     text += &next(narrative);
-    text += &causes(analysis);
     text
 }
 
@@ -112,28 +110,6 @@ fn next(narrative: &Narrative) -> String {
         let _ = writeln!(text, "{number}. {}{command}", wrapped(&action.text));
     }
     text + "\n"
-}
-
-fn causes(analysis: &Analysis) -> String {
-    let (causes, rest) = cause_lines(analysis);
-    let mut text = String::new();
-    if !causes.is_empty() {
-        text.push_str("### Where the time went\n\n");
-    }
-    for cause in &causes {
-        let _ = writeln!(
-            text,
-            "- {} {} {}: {}",
-            cause.difference,
-            whole(cause.reason),
-            whole(&cause.place),
-            wrapped(&cause.evidence),
-        );
-    }
-    if let Some(rest) = rest {
-        let _ = writeln!(text, "- {rest}");
-    }
-    text
 }
 
 /// A GitHub warning with the notes about incomplete traces and about different work.

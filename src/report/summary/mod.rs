@@ -8,7 +8,7 @@ mod wall;
 pub use changes::{BillSummary, ChangeSummary, SameProgram};
 pub use largest::{LargeDifference, Part, largest_differences};
 pub use verdict::{Change, StepVerdict, VerdictSummary};
-pub use wall::{CauseSummary, WallSide, WallSummary};
+pub use wall::{WallSide, WallSummary};
 
 use super::json::write_json;
 use crate::analysis::Analysis;
@@ -50,8 +50,6 @@ pub struct Summary {
     /// Fraction (0 to 1) of the GPU time in the compared steps that was launched by firmly matched calls; `null` if
     /// there is no GPU time.
     pub firm_share: Option<f64>,
-    /// The causes of the wall-time difference, largest first.
-    pub causes: Vec<CauseSummary>,
     /// Difference in the wall time of a step, candidate − baseline, in µs; the same as `wall.step_difference_us`.
     pub difference_us: f64,
     /// Ratio of the wall times of a step, candidate / baseline; `null` if undefined.
@@ -205,7 +203,6 @@ pub(super) fn summarise_with(analysis: &Analysis, largest: &[LargeDifference]) -
         changes: changes::changes(analysis),
         same_program: changes::same_program(analysis),
         firm_share: analysis.changes().firm_share(),
-        causes: wall::causes(analysis),
         account_is_exact: account.is_exact(),
         points_of_difference: settled.len() as u64,
         varying_points: varying as u64,

@@ -1,7 +1,6 @@
-//! Describes the wall time, and the causes of the wall-time difference, for `summary.json`.
+//! Describes the wall time for `summary.json`.
 
 use crate::analysis::Analysis;
-use crate::analysis::causes::Cause;
 use crate::analysis::steps::WallBasis;
 use crate::analysis::wall::IdleKind;
 use crate::report::text::Narrative;
@@ -10,7 +9,7 @@ use crate::trace::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The wall time of both sides, and how its difference is attributed to causes.
+/// The wall time of both sides.
 #[derive(Debug, Clone, Serialize)]
 #[doc(hidden)]
 pub struct WallSummary {
@@ -18,8 +17,7 @@ pub struct WallSummary {
     pub answer: String,
     /// `steps`, or `events` if a side has no steps; in this case, all figures describe the whole window.
     pub basis: &'static str,
-    /// Whether busy and idle time add up exactly to the wall time, and the causes add up exactly to the wall-time
-    /// difference.
+    /// Whether busy and idle time add up exactly to the wall time.
     pub is_exact: bool,
     /// The baseline.
     pub trace1: WallSide,
@@ -27,9 +25,6 @@ pub struct WallSummary {
     pub trace2: WallSide,
     /// Difference in a step's own wall time, candidate − baseline, in µs.
     pub step_difference_us: f64,
-    /// Sum of `causes[].difference_us`: `step_difference_us` plus the difference in work launched
-    /// before the window.
-    pub causes_sum_us: f64,
 }
 
 /// The wall time of one side. All times except `step_wall_us` are sums over the recorded window.
@@ -58,41 +53,6 @@ pub struct WallSide {
     pub idle_share: Option<f64>,
 }
 
-/// A cause of the wall-time difference.
-#[derive(Debug, Clone, Serialize)]
-#[doc(hidden)]
-pub struct CauseSummary {
-    /// Why the time differs: `kernel_slower`, `host`, ….
-    pub reason: &'static str,
-    /// Call site where the cause occurs.
-    pub place: String,
-    /// Class of the module that encloses the call site.
-    pub module_class: String,
-    /// The first node of the merged tree with this cause; `null` if the cause has no specific call
-    /// site.
-    pub node: Option<usize>,
-    /// Difference per step, candidate − baseline, in µs; the differences of all causes add up to
-    /// `causes_sum_us`.
-    pub difference_us: f64,
-    /// Time that the cause takes in the baseline's window, in µs.
-    pub time_trace1_us: f64,
-    /// Time that the cause takes in the candidate's window, in µs.
-    pub time_trace2_us: f64,
-    /// Shapes and types of the baseline's op.
-    pub arguments_trace1: String,
-    /// Shapes and types of the candidate's op.
-    pub arguments_trace2: String,
-    /// A description of the evidence for the cause.
-    pub evidence: String,
-    /// A description of the few steps that contain most of the difference; `null` if the difference is spread over
-    /// most steps or if its distribution over the steps is unknown.
-    pub few: Option<String>,
-    /// Kernel names in the baseline, longest time first.
-    pub kernels_trace1: Vec<String>,
-    /// Kernel names in the candidate, longest time first.
-    pub kernels_trace2: Vec<String>,
-}
-
 impl WallSummary {
     /// Ratio of the wall times of a step, candidate / baseline; `None` if the baseline has no time.
     pub(super) fn step_ratio(&self) -> Option<f64> {
@@ -102,7 +62,7 @@ impl WallSummary {
 }
 
 pub(super) fn wall(analysis: &Analysis) -> WallSummary {
-    let (wall, causes) = (analysis.wall(), analysis.causes());
+    let wall = analysis.wall();
     let step = |side: Side| wall.totals(side).step_ms() * 1e3;
     WallSummary {
         answer: Narrative::of(analysis).answer(),
@@ -110,11 +70,10 @@ pub(super) fn wall(analysis: &Analysis) -> WallSummary {
             WallBasis::Steps => "steps",
             WallBasis::Events => "events",
         },
-        is_exact: wall.is_exact() && causes.is_exact(wall),
+        is_exact: wall.is_exact(),
         trace1: side(analysis, Side::Baseline),
         trace2: side(analysis, Side::Candidate),
         step_difference_us: step(Side::Candidate) - step(Side::Baseline),
-        causes_sum_us: causes.difference().as_micros(),
     }
 }
 
@@ -132,27 +91,5 @@ fn side(analysis: &Analysis, side: Side) -> WallSide {
         idle_by_kind_us: some.map(|(kind, time)| (kind, time.as_micros())).collect(),
         step_wall_us: totals.step_ms() * 1e3,
         idle_share: totals.idle_share(),
-    }
-}
-
-pub(super) fn causes(analysis: &Analysis) -> Vec<CauseSummary> {
-    analysis.causes().list().iter().map(cause).collect()
-}
-
-fn cause(cause: &Cause) -> CauseSummary {
-    CauseSummary {
-        reason: cause.reason.label(),
-        place: cause.place.clone(),
-        module_class: cause.module.clone(),
-        node: cause.node.map(|node| node.index()),
-        difference_us: cause.difference.as_micros(),
-        time_trace1_us: cause.time.baseline.as_micros(),
-        time_trace2_us: cause.time.candidate.as_micros(),
-        arguments_trace1: cause.arguments.baseline.clone(),
-        arguments_trace2: cause.arguments.candidate.clone(),
-        evidence: cause.evidence.clone(),
-        few: cause.few.map(|few| few.words("steps")),
-        kernels_trace1: cause.kernels.baseline.clone(),
-        kernels_trace2: cause.kernels.candidate.clone(),
     }
 }

@@ -1,6 +1,5 @@
-//! Describes an [`Analysis`] as text: the narrative, the causes, figures, node names, the verdict, the merged tree.
+//! Describes an [`Analysis`] as text: the narrative, figures, node names, the verdict, the merged tree.
 
-mod causes;
 mod figures;
 mod folds;
 mod labels;
@@ -13,9 +12,6 @@ mod verdict;
 mod wrap;
 
 pub use crate::escape::one_line;
-#[cfg(feature = "html")]
-pub(crate) use causes::cause_sums;
-pub use causes::{CauseLine, cause_lines};
 pub(crate) use figures::tensors;
 pub use figures::{Unit, shorten, times};
 pub use labels::node_name;

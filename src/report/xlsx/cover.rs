@@ -1,4 +1,4 @@
-//! Writes the first sheet of the workbook: the result and its causes, the totals, an index of the sheets, and the
+//! Writes the first sheet of the workbook: the result, the totals, an index of the sheets, and the
 //! notes.
 
 use super::sheet::Sheet;
@@ -7,7 +7,7 @@ use crate::analysis::steps::WallBasis;
 use crate::analysis::wall::WallTotals;
 use crate::report::shared::Shared;
 use crate::report::summary::{SideSummary, Summary};
-use crate::report::text::{Narrative, cause_lines, evidence, one_line, sentence, shorten};
+use crate::report::text::{Narrative, evidence, one_line, sentence, shorten};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use rust_xlsxwriter::{Format, Worksheet, XlsxError};
@@ -105,7 +105,6 @@ impl Cover<'_> {
         self.wall(analysis)?;
         self.row += 1;
         self.layers(narrative)?;
-        self.causes(analysis)?;
         self.line(&[&evidence(analysis, &summary.verdict)])?;
         self.line(&[&sentence(analysis)])?;
         self.row += 1;
@@ -177,28 +176,6 @@ impl Cover<'_> {
             }
             self.row += 1;
         }
-        Ok(())
-    }
-
-    fn causes(&mut self, analysis: &Analysis) -> Result<(), XlsxError> {
-        let (causes, _) = cause_lines(analysis);
-        if causes.is_empty() {
-            return Ok(());
-        }
-        self.heading(&["cause", "evidence", "reason", "difference per step, ms"])?;
-        for cause in &causes {
-            self.text(&[&cause.place, &cause.evidence, cause.reason])?;
-            self.numbers(3, DIFFERENCE, &[cause.time.as_millis()])?;
-            self.row += 1;
-        }
-        let others = &analysis.causes().list()[causes.len()..];
-        if !others.is_empty() {
-            let sum: Nanos = others.iter().map(|cause| cause.difference).sum();
-            self.text(&[&format!("{} smaller, together", others.len())])?;
-            self.numbers(3, DIFFERENCE, &[sum.as_millis()])?;
-            self.row += 1;
-        }
-        self.row += 1;
         Ok(())
     }
 

@@ -18,8 +18,8 @@ use tracetree::analysis::account::Totals;
 use tracetree::program::Measure;
 use tracetree::report::Width;
 use tracetree::report::{
-    CauseLine, LargeDifference, Part, Report, SideNote, SideSummary, Summary, Unit, cause_lines,
-    evidence, lag_text, one_line, verdict,
+    LargeDifference, Part, Report, SideNote, SideSummary, Summary, Unit, evidence, lag_text,
+    one_line, verdict,
 };
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
@@ -31,10 +31,6 @@ const NARROW: usize = 80;
 const SHORT_SIDE_NAME: usize = 10;
 /// Maximum number of contributing ops to show per difference.
 const PARTS: usize = 2;
-/// On terminals with at least this many columns, the evidence for a cause takes one line, which is aligned with the
-/// call site above it.
-const WIDE: usize = 100;
-
 /// Maximum width of the curve that shows where the step falls behind.
 const CURVE: usize = 80;
 /// Maximum number of parts listed below this curve.
@@ -99,7 +95,7 @@ impl Screen<'_> {
         writeln!(self.out)?;
         screen::write(self.report.narrative(), screen::Extent::Whole, self.width, self.out)?;
         self.falls_behind()?;
-        self.causes()?;
+        writeln!(self.out)?;
         let points = match self.summary.points_of_difference {
             1 => "1 point of difference".to_owned(),
             points => format!("{points} points of difference"),
@@ -158,55 +154,6 @@ impl Screen<'_> {
             let room = self.width.columns().saturating_sub(widest + 4);
             let title = if self.width.is_whole() { title.clone() } else { fit(title, room) };
             writeln!(self.out, "  {lost:>widest$}  {title}")?;
-        }
-        Ok(())
-    }
-
-    /// Writes the causes that explain most of the difference.
-    fn causes(&mut self) -> io::Result<()> {
-        writeln!(self.out)?;
-        let (causes, rest) = cause_lines(self.analysis);
-        if !causes.is_empty() {
-            writeln!(self.out, "{BOLD}Where the time went{BOLD:#}")?;
-        }
-        let widest = |pick: fn(&CauseLine) -> &str| {
-            causes.iter().map(|cause| pick(cause).chars().count()).max().unwrap_or_default()
-        };
-        let widths = (widest(|cause| &cause.difference), widest(|cause| cause.reason));
-        for cause in &causes {
-            self.cause(cause, widths)?;
-        }
-        match rest {
-            Some(rest) => writeln!(self.out, "  {DIM}{rest}{DIM:#}\n"),
-            None => writeln!(self.out),
-        }
-    }
-
-    /// Writes a cause such as `−0.403 ms queue queued work`, with the evidence below.
-    fn cause(&mut self, cause: &CauseLine, (figures, reasons): (usize, usize)) -> io::Result<()> {
-        let style = colour(cause.time);
-        let (difference, reason) = (&cause.difference, cause.reason);
-        let indent = figures + reasons + 6;
-        let place = if self.width.is_whole() {
-            self.width.lines(&cause.place, indent, usize::MAX)
-        } else {
-            vec![fit(&cause.place, self.width.columns().saturating_sub(indent))]
-        };
-        write!(self.out, "  {style}{difference:>figures$}{style:#}  {reason:<reasons$}  ")?;
-        self.hanging(indent, &place)?;
-        let (indent, most) =
-            if self.width.columns() >= WIDE { (indent, 1) } else { (figures + 4, 2) };
-        for line in self.width.lines(&cause.evidence, indent, most) {
-            writeln!(self.out, "{DIM}{:indent$}{line}{DIM:#}", "")?;
-        }
-        Ok(())
-    }
-
-    /// Continues the current output line with the first of `lines`, and writes the remaining lines below, indented.
-    fn hanging(&mut self, indent: usize, lines: &[String]) -> io::Result<()> {
-        for (at, line) in lines.iter().enumerate() {
-            let indent = if at == 0 { 0 } else { indent };
-            writeln!(self.out, "{:indent$}{line}", "")?;
         }
         Ok(())
     }

@@ -4,14 +4,14 @@
 //! ```text
 //! shards ─read─▶ pairs ─┬─ work by role ─────────▶ parts, outliers
 //!                       ├─ collectives matched ──▶ collectives, groups, ranks
-//!                       ├─ changes, causes ──────▶ changes, causes
+//!                       ├─ bills ────────────────▶ bill
 //!                       └─ failures ─────────────▶ pairs
 //!                                    all of it ──▶ findings
 //! ```
 //! Pairs are processed in the order of the plan, and the modification times of the shards are ignored. The same shards
 //! therefore always produce the same output, regardless of the order in which they were written.
 
-mod causes;
+mod bill;
 mod compared;
 mod parts;
 mod roles;
@@ -203,15 +203,10 @@ impl Texts {
             self.one(&mut facts.roles[side]);
         }
         facts.parts.iter_mut().for_each(|part| self.one(&mut part.name));
-        for change in &mut facts.changes {
-            for text in [&mut change.kind, &mut change.place, &mut change.sentence] {
-                self.one(text);
-            }
-        }
-        for cause in &mut facts.causes {
-            for text in [&mut cause.reason, &mut cause.place, &mut cause.module] {
-                self.one(text);
-            }
+        for line in &mut facts.bill {
+            let texts =
+                [&mut line.kind, &mut line.change_kind, &mut line.place, &mut line.sentence];
+            texts.into_iter().for_each(|text| self.one(text));
         }
         facts.parts.shrink_to_fit();
     }
@@ -229,11 +224,10 @@ fn added_up(plan: &Plan, pairs: Vec<PairRow>, all: &[Compared<'_>], notes: Vec<S
         candidate: plan.candidate.clone(),
         pairs,
         ranks: Vec::new(),
-        changes: causes::changes(&whole, &roles),
+        bill: bill::bill(&whole, &roles),
         identical: identical.len() as u64,
         identical_list: names(&identical),
         identical_pattern: short_names(&identical, &compared),
-        causes: causes::causes(&whole, &roles),
         roles: roles.iter().map(|role| role.row(&whole)).collect(),
         parts,
         outliers,

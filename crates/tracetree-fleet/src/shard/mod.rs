@@ -11,8 +11,7 @@
 //! | `account` | the totals |
 //! | `op`, `category`, `layer` | the work of one op, category or layer, without communication |
 //! | `step` | a step |
-//! | `change` | a change to the program: `name` is the kind of change, `detail` is the sentence |
-//! | `cause` | a cause: `name` is the reason |
+//! | `bill` | a line of the bill: `name` is its kind, `detail` is the sentence |
 //! | `collective` | a communication kernel on one side |
 
 mod read;
@@ -56,8 +55,7 @@ pub(super) struct Facts {
     pub(super) roles: PerSide<Arc<str>>,
     pub(super) parts: Vec<Part>,
     pub(super) step_list: Vec<Step>,
-    pub(super) changes: Vec<Change>,
-    pub(super) causes: Vec<Cause>,
+    pub(super) bill: Vec<Line>,
     pub(super) collectives: PerSide<Collectives>,
 }
 
@@ -108,29 +106,18 @@ pub(super) struct Step {
     pub(super) busy: PerSide<Nanos>,
 }
 
-/// A change to the program.
+/// A line of the bill.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Change {
+pub(super) struct Line {
+    /// What the line is about, as in `bill.csv`.
     pub(super) kind: Arc<str>,
-    /// The first call site of the change.
+    /// The kind of change; empty if the line is not a change.
+    pub(super) change_kind: Arc<str>,
+    /// The first call site of a change, or the range of a wait.
     pub(super) place: Arc<str>,
     pub(super) sentence: Arc<str>,
     /// Candidate − baseline, per step.
-    pub(super) cost: Nanos,
-}
-
-/// A cause of a difference.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Cause {
-    pub(super) reason: Arc<str>,
-    pub(super) place: Arc<str>,
-    /// Class of the enclosing module.
-    pub(super) module: Arc<str>,
-    /// Candidate − baseline, per step.
-    pub(super) difference: Nanos,
-    /// Whether all kernels of the cause are communication kernels.
-    pub(super) is_communication: bool,
-    pub(super) evidence: Arc<str>,
+    pub(super) price: Nanos,
 }
 
 /// A row of a shard's table.
@@ -140,7 +127,7 @@ struct Row {
     side: Option<Side>,
     name: Arc<str>,
     place: Arc<str>,
-    module: Arc<str>,
+    change_kind: Arc<str>,
     number: Option<i64>,
     sequence: Option<i64>,
     start: Option<Nanos>,
@@ -149,7 +136,7 @@ struct Row {
     busy: PerSide<Option<Nanos>>,
     wall: PerSide<Option<Nanos>>,
     count: PerSide<Option<u64>>,
-    difference: Option<Nanos>,
+    price: Option<Nanos>,
     text: PerSide<Arc<str>>,
     detail: Arc<str>,
 }
@@ -172,13 +159,15 @@ impl Shard {
             })
             .word(
                 "name",
-                "op, category, class of the layer stack, kind of change, reason or collective",
+                "op, category, class of the layer stack, kind of a line of the bill, or collective",
                 |_, r| (&*r.name).into(),
             )
-            .word("place", "call site of a cause or change, process group, or code", |_, r| {
-                (&*r.place).into()
-            })
-            .word("module_class", "class of the enclosing module", |_, r| (&*r.module).into())
+            .word(
+                "place",
+                "call site of a change, range of a wait, process group, or code",
+                |_, r| (&*r.place).into(),
+            )
+            .word("change_kind", "kind of change", |_, r| (&*r.change_kind).into())
             .whole(
                 "number",
                 "number of the step, the layer, or the collective on its rank",
@@ -193,11 +182,7 @@ impl Shard {
             .sides("count_*", (ColumnType::Whole, ""), "number of events", |_, r, side| {
                 r.count[side].into()
             })
-            .micros_difference(
-                "difference_us",
-                "difference of a cause or cost of a change, per step",
-                |_, r| r.difference.into(),
-            )
+            .micros_difference("price_us", "price of a line, per step", |_, r| r.price.into())
             .sides("text_*", TEXT, "role, notes or files", |_, r, side| (&*r.text[side]).into())
             .text("detail", "explanation", |_, r| (&*r.detail).into())
             .table(
@@ -313,22 +298,13 @@ fn fact_rows(facts: &Facts) -> Vec<Row> {
         busy: step.busy.map(Some),
         ..Row::default()
     }));
-    rows.extend(facts.changes.iter().map(|change| Row {
-        kind: "change",
-        name: change.kind.clone(),
-        place: change.place.clone(),
-        difference: Some(change.cost),
-        detail: change.sentence.clone(),
-        ..Row::default()
-    }));
-    rows.extend(facts.causes.iter().map(|cause| Row {
-        kind: "cause",
-        name: cause.reason.clone(),
-        place: cause.place.clone(),
-        module: cause.module.clone(),
-        number: Some(i64::from(cause.is_communication)),
-        difference: Some(cause.difference),
-        detail: cause.evidence.clone(),
+    rows.extend(facts.bill.iter().map(|line| Row {
+        kind: "bill",
+        name: line.kind.clone(),
+        change_kind: line.change_kind.clone(),
+        place: line.place.clone(),
+        price: Some(line.price),
+        detail: line.sentence.clone(),
         ..Row::default()
     }));
     for side in Side::BOTH {
@@ -408,20 +384,22 @@ mod tests {
                 wall: PerSide::new(Nanos(7), Nanos(6)),
                 busy: PerSide::new(Nanos(5), Nanos(4)),
             }],
-            changes: vec![Change {
-                kind: "layers".into(),
-                place: "in Net (train.py: step)".into(),
-                sentence: "2 instead of 3 Block calls per step".into(),
-                cost: Nanos(-1_000_003),
-            }],
-            causes: vec![Cause {
-                reason: "new".into(),
-                place: "aten::mm".into(),
-                module: "Block".into(),
-                difference: Nanos(-3),
-                is_communication: true,
-                evidence: "1 kernel".into(),
-            }],
+            bill: vec![
+                Line {
+                    kind: "change".into(),
+                    change_kind: "layers".into(),
+                    place: "in Net (train.py: step)".into(),
+                    sentence: "2 instead of 3 Block calls per step".into(),
+                    price: Nanos(-1_000_003),
+                },
+                Line {
+                    kind: "host".into(),
+                    change_kind: "".into(),
+                    place: "".into(),
+                    sentence: "Host time of the same calls".into(),
+                    price: Nanos(17),
+                },
+            ],
             collectives: PerSide::new(collectives, Collectives::default()),
         };
         Shard { rank: Some(3), status: Status::Compared, facts: Some(facts) }

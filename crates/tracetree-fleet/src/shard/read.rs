@@ -1,6 +1,6 @@
 //! Reads the values in the table of a shard.
 
-use super::{Cause, Change, Facts, Part, PartKind, Shard, Step, Sum};
+use super::{Facts, Line, Part, PartKind, Shard, Step, Sum};
 use crate::collectives::Kind;
 use crate::matching::Kernel;
 use crate::status::Status;
@@ -91,19 +91,12 @@ fn read_row(read: &Read<'_>, kind: &str, row: usize, facts: &mut Facts) -> Optio
             wall: read.times("wall", row),
             busy: read.times("busy", row),
         }),
-        "change" => facts.changes.push(Change {
+        "bill" => facts.bill.push(Line {
             kind: read.text("name", row),
+            change_kind: read.text("change_kind", row),
             place: read.text("place", row),
             sentence: read.text("detail", row),
-            cost: read.time("difference_us", row),
-        }),
-        "cause" => facts.causes.push(Cause {
-            reason: read.text("name", row),
-            place: read.text("place", row),
-            module: read.text("module_class", row),
-            difference: read.time("difference_us", row),
-            is_communication: number == Some(1),
-            evidence: read.text("detail", row),
+            price: read.time("price_us", row),
         }),
         "collective" => {
             let duration = Nanos(read.whole("duration_ns", row)?);

@@ -123,9 +123,6 @@ function shortenKernels() {
 }
 
 document.addEventListener("click", followLink);
-for (const line of document.querySelectorAll("[data-cause]")) {
-  line.querySelector(".why").append(" ", copyButton("cause", line.dataset.cause));
-}
 for (const shapes of document.querySelectorAll("#changes th bdi.dim, #efficiency th bdi.dim")) {
   if (shapes.textContent.length > FOLD) shapes.replaceWith(folded(shapes.textContent));
 }

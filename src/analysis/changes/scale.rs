@@ -29,14 +29,6 @@ impl Scale {
         (i128::from(self.steps.baseline) * i128::from(self.steps.candidate)).max(1)
     }
 
-    /// Compares the counts per step on both sides. The result is `Greater` if the candidate's count is larger.
-    pub(in crate::analysis) fn compare(self, count: PerSide<u64>) -> std::cmp::Ordering {
-        let [a, b] =
-            [(count.baseline, self.steps.candidate), (count.candidate, self.steps.baseline)]
-                .map(|(count, steps)| u128::from(count) * u128::from(steps));
-        b.cmp(&a)
-    }
-
     /// Returns a divisor for counts over the compared steps, and a suffix for the formatted counts. If all counts are
     /// divisible by the number of steps, the divisor is that number, so that counts are per step, and the suffix is
     /// empty. Otherwise, the divisor is 1 and the suffix reads ` in 6 steps`.
@@ -52,11 +44,6 @@ impl Scale {
             format!("{} → {}", steps.baseline, steps.candidate)
         };
         (PerSide::new(1, 1), format!(" in {told} steps"))
-    }
-
-    /// Converts a sum of times over the compared steps of one side to ms per step.
-    pub(in crate::analysis) fn millis_per_step(self, side: Side, time: Nanos) -> f64 {
-        time.as_millis() / self.steps[side].max(1) as f64
     }
 
     /// Rounds a difference per step to whole ns; halves are rounded away from zero.
@@ -112,7 +99,5 @@ mod tests {
         let scale = scale(2, 3);
         assert_eq!(scale.difference(PerSide::new(Nanos(20), Nanos(30))), 0);
         assert_eq!(scale.round(scale.difference(PerSide::new(Nanos(20), Nanos(36)))), Nanos(2));
-        assert!(scale.compare(PerSide::new(2, 3)).is_eq());
-        assert!(scale.compare(PerSide::new(2, 4)).is_gt());
     }
 }
