@@ -1,4 +1,4 @@
-//! Prints one screen with the differences in GPU time between two traces, and the causes of these differences.
+//! Prints one screen with the differences in GPU time between two traces.
 //!
 //! ```text
 //! cargo run --example diff_two_traces [-- BASELINE CANDIDATE [REPORT]]

@@ -30,7 +30,7 @@ use tracetree::trace::Nanos;
 use tracetree::tree::CallId;
 use tracetree::{Cancel, Error, ErrorKind, Input, PerSide, Side, Uid};
 use tracetree_cli::{answer_text, summary_text};
-use tracetree_repro::{ScriptOptions, calls_of_change, script};
+use tracetree_repro::{ScriptOptions, calls_of_line, script};
 
 /// The comparison of two traces, returned by `tracetree.diff`. A comparison owns all its data: the files,
 /// profilers and buffers passed to `diff` are no longer needed.
@@ -487,27 +487,27 @@ impl Comparison {
 
     /// A Python script that repeats one call with random data of the recorded shapes, as `tracetree repro` prints it. The
     /// script needs only PyTorch. The call is given by its position in `traceEvents`, as `baseline` or as `candidate`, or
-    /// it is the call of a `change` with the largest difference (the column `change` of the table `bill`).
+    /// it is the call of a `line` of the bill with the largest difference (the column `bill_line` of the table `bill`).
     ///
     /// Raises `TypeError` unless exactly one of the arguments is given, and `UsageError` if there is no such call or the
     /// call cannot be repeated.
-    #[pyo3(signature = (*, change=None, baseline=None, candidate=None))]
+    #[pyo3(signature = (*, line=None, baseline=None, candidate=None))]
     fn repro(
         &self,
         py: Python<'_>,
-        change: Option<usize>,
+        line: Option<usize>,
         baseline: Option<i64>,
         candidate: Option<i64>,
     ) -> PyResult<String> {
         let of = |side, uid| self.call(py, side, uid).map(Some);
         let analysis = self.comparison.analysis();
-        let calls = match (change, baseline, candidate) {
-            (Some(change), None, None) => calls_of_change(analysis, change),
+        let calls = match (line, baseline, candidate) {
+            (Some(line), None, None) => calls_of_line(analysis, line),
             (None, Some(uid), None) => Ok(PerSide::new(of(Side::Baseline, uid)?, None)),
             (None, None, Some(uid)) => Ok(PerSide::new(None, of(Side::Candidate, uid)?)),
             _ => {
                 let message =
-                    "repro() takes exactly one of change=number, baseline=uid and candidate=uid";
+                    "repro() takes exactly one of line=number, baseline=uid and candidate=uid";
                 return Err(PyTypeError::new_err(message));
             }
         };

@@ -289,22 +289,21 @@ def test_the_card_has_the_content_of_the_terminal(d: tracetree.Comparison) -> No
 
     card = unescape(d._repr_html_())
     assert d.answer.split("; ")[0] in card
-    for cause in d.causes.to_pylist()[:3]:
-        assert cause["reason"] in card
+    for line in d.bill.to_pylist()[:3]:
+        assert line["sentence"] in card
     assert "12.498435" in card and "10.576672" in card
     assert "<script" not in card and "<style" not in card
 
 
 def test_each_table_of_the_card_has_a_heading(d: tracetree.Comparison) -> None:
     html = d._repr_html_()
-    for title in ("Changed for certain", "Same program, different speed: the environment differs", "Where the step falls behind", "Where the time went"):
+    for title in ("Changed for certain", "Same program, different speed: the environment differs", "Where the step falls behind"):
         assert html.count(f"<b>{title}</b>") == 1, title
 
 
-def test_the_costs_of_all_changes_add_up_like_the_causes(d: tracetree.Comparison) -> None:
-    causes = [row for row in d.causes.to_pylist() if row["reason"] != "before_window"]
+def test_the_costs_of_all_changes_add_up_like_the_bill(d: tracetree.Comparison) -> None:
     changes = d.changes.to_pylist()
-    expected = sum(row["difference_per_step_us"] for row in causes)
+    expected = sum(row["price_us"] for row in d.bill.to_pylist())
     assert sum(row["cost_us"] for row in changes) == pytest.approx(expected, abs=0.002)
     sites = {row["change"] for row in d.change_sites.to_pylist()}
     assert sites <= {row["change"] for row in changes}
@@ -316,7 +315,7 @@ def test_names_from_the_trace_are_escaped_in_the_card(tmp_path: Path) -> None:
     event = {"ph": "X", "cat": "cpu_op", "name": evil, "pid": 1, "tid": 1, "ts": 1, "dur": 5}
     other = {**event, "dur": 9}
     d = tracetree.diff({"traceEvents": [event]}, {"traceEvents": [other]}, names=("<b>a", "b"))
-    for html in (d._repr_html_(), d.rows._repr_html_(), d.causes._repr_html_()):
+    for html in (d._repr_html_(), d.rows._repr_html_(), d.bill._repr_html_()):
         assert "<img" not in html and "<b>a" not in html
 
 

@@ -66,7 +66,7 @@ def asked(root: Path, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple
 def test_the_tools_answer_in_pages(root: Path, d: tracetree.Comparison) -> None:
     calls = [
         ("compare", SIDES),
-        ("compare", {**SIDES, "page": 3}),
+        ("compare", {**SIDES, "page": 2}),
         ("changes", SIDES),
         ("call_site", {**SIDES, "change": 0}),
         ("call_site", {**SIDES, "change": 0, "max_bytes": 1000}),
@@ -83,7 +83,7 @@ def test_the_tools_answer_in_pages(root: Path, d: tracetree.Comparison) -> None:
     (compare, second, changes, site, short, subtree, found, roots, explained, failing, passing) = (
         text for _, text in answers
     )
-    assert "5.336 → 5.024 ms per step" in compare and re.search(r"\(page 1 of 3; for the next page, pass page=2\)$", compare)
+    assert "5.336 → 5.024 ms per step" in compare and re.search(r"\(page 1 of 2; for the next page, pass page=2\)$", compare)
     assert "warning: LAUNCH_NOT_CAPTURED" in second
     assert "change 0: -0.638 ms per step environment: The environments differ" in changes
     assert site.startswith("baseline=resnet.rocm.json.gz, candidate=resnet.cuda.json.gz\n")
@@ -125,7 +125,7 @@ def test_errors_are_answers(root: Path) -> None:
         "is not below an allowed folder",
         "is not below an allowed folder",
         "missing.json",
-        "there is no page 9: the last page is 3",
+        "there is no page 9: the last page is 2",
         "there is no change 99",
         "event 99999999",
         "event 9223372036854775808: uids are positions in traceEvents",

@@ -203,9 +203,9 @@ def test_a_call_is_repeated_by_a_script(d: tracetree.Comparison) -> None:
     script = d.repro(baseline=38)
     compile(script, "call.py", "exec")
     assert "aten::_convolution" in script and d.repro(candidate=35) != script
-    change = next(row["change"] for row in d.bill if row["change"] is not None and row["uid_baseline"] is not None)
-    compile(d.repro(change=change), "call.py", "exec")
-    with pytest.raises(tracetree.UsageError, match="there is no change 999"):
-        d.repro(change=999)
-    with pytest.raises(TypeError, match="exactly one of change=number, baseline=uid and candidate=uid"):
+    line = next(row["bill_line"] for row in d.bill if row["change"] is not None and row["uid_baseline"] is not None)
+    compile(d.repro(line=line), "call.py", "exec")
+    with pytest.raises(tracetree.UsageError, match="there is no line 999"):
+        d.repro(line=999)
+    with pytest.raises(TypeError, match="exactly one of line=number, baseline=uid and candidate=uid"):
         d.repro(baseline=38, candidate=35)

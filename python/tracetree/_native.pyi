@@ -410,7 +410,7 @@ class Comparison:
         self, *, baseline: int | None = None, candidate: int | None = None
     ) -> Explanation: ...
     def repro(
-        self, *, change: int | None = None, baseline: int | None = None, candidate: int | None = None
+        self, *, line: int | None = None, baseline: int | None = None, candidate: int | None = None
     ) -> str: ...
     def report(
         self, folder: _Path, emit: str | list[str] | tuple[str, ...] | None = None, *, force: bool = False

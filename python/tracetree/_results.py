@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from tracetree._names import public
-from tracetree._native import Comparison, Node
+from tracetree._native import Comparison
 
 
 @public
@@ -47,6 +47,8 @@ class BillLine:
     hint: str | None
     #: The number of the change, as in ``comparison.changes``; ``None`` if the line is not a change.
     change: int | None
+    #: The number of the line, from 0.
+    number: int
 
 
 @public
@@ -67,7 +69,7 @@ class StepComparison:
         Raises ``UsageError`` if the line is not about a call, or if the call cannot be repeated.
         """
         if line.change is not None:
-            return self.comparison.repro(change=line.change)
+            return self.comparison.repro(line=line.number)
         for baseline, candidate in line.uids:
             return self.comparison.repro(baseline=baseline, candidate=None if baseline is not None else candidate)
         from tracetree._errors import UsageError
@@ -112,7 +114,7 @@ def step_comparison(d: Comparison, entries: Entries = ((), ())) -> StepCompariso
     for row in d.bill:
         first = (row["uid_baseline"], row["uid_candidate"])
         uids = calls.get(row["bill_line"]) or ([] if first == (None, None) else [first])
-        file, line = source_of(d, uids[0], entries) if uids else (None, None)
+        file, line = (row["file"], row["line"]) if row["file"] or not uids else source_of(uids[0], entries)
         lines.append(
             BillLine(
                 price_us=row["price_us"],
@@ -125,19 +127,15 @@ def step_comparison(d: Comparison, entries: Entries = ((), ())) -> StepCompariso
                 attributed_us=row["attributed_us"],
                 hint=row["hint"],
                 change=row["change"],
+                number=row["bill_line"],
             )
         )
     return StepComparison(step, tuple(lines), d)
 
 
-def source_of(d: Comparison, uids: tuple[int | None, int | None], entries: Entries) -> tuple[str | None, int | None]:
-    """The file and the line of the function in the user's code that makes a call: the candidate's code if it makes the
-    call."""
-    side = 0 if uids[1] is None else 1
-    uid = uids[side]
-    node: Node | None = None if uid is None else d.node(uid, "candidate" if side else "baseline")
-    names = [] if node is None else [call.name for call in reversed([*node.ancestors, node]) if call.kind == "frame"]
-    found = (FRAME.fullmatch(name) for name in [*names, *reversed(entries[side])])
+def source_of(uids: tuple[int | None, int | None], entries: Entries) -> tuple[str | None, int | None]:
+    """The file and the line of the compared function that makes a call: the candidate's if it makes the call."""
+    found = (FRAME.fullmatch(name) for name in reversed(entries[0 if uids[1] is None else 1]))
     frame = next((frame for frame in found if frame is not None and not LIBRARY.search(frame[1])), None)
     return (None, None) if frame is None else (frame[1], int(frame[2]))
 

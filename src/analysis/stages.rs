@@ -159,7 +159,7 @@ stages! {
         Prices::of[diff, ledger, wall, comparability, changes, porting];
 
     /// The lines into which the step-time difference is divided, each with one price.
-    bill: Bill = Bill::of[diff, wall, changes, porting, names, priced];
+    bill: Bill = Bill::of[diff, wall, changes, porting, names, priced, runs];
 
     /// The effect of each change on the step time, computed by replay; or the reason if the traces cannot be replayed,
     /// and the side that has the problem. The side is `None` if the problem concerns the comparison as a whole.

@@ -337,12 +337,22 @@ impl Comparison {
         Ok(Comparison { analysis: Arc::new(analysis) })
     }
 
-    /// Aligns an additional run with the median run on the same side.
+    /// Aligns an additional run with the median run on the same side, and prices it against the median run on the other
+    /// side.
     fn further_run(&self, side: Side, source: Source, options: &ComparisonOptions) -> Result<Run> {
         let tree = build(side, &source.read(side, options)?, options)?;
         let median = self.tree(side).clone();
         let diff = TraceDiff::with_options(median, tree, options.diff.clone());
-        Ok(Run::of(&diff, self.analysis.compared().steps(side)))
+        let other = self.diff().programs()[side.other()].clone();
+        let run = diff.programs().candidate.clone();
+        let programs = match side {
+            Side::Baseline => PerSide::new(run, other),
+            Side::Candidate => PerSide::new(other, run),
+        };
+        let against_other = TraceDiff::of_programs(programs, options.diff.clone());
+        let bill = Analysis::with_options(against_other, options.analysis.clone());
+        let prices = bill.bill().prices_of_run();
+        Ok(Run::of(&diff, self.analysis.compared().steps(side), Some(prices)))
     }
 
     /// The time attribution, and everything derived from it.

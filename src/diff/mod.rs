@@ -178,6 +178,11 @@ impl TraceDiff {
         &self.programs[side]
     }
 
+    /// The programs of both sides, to compare them with other programs.
+    pub(crate) fn programs(&self) -> &PerSide<Arc<Program>> {
+        &self.programs
+    }
+
     /// The call trees of the two sides.
     pub fn trees(&self) -> PerSide<&CallTree> {
         self.programs.as_ref().map(|program| &**program.tree())

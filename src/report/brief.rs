@@ -61,12 +61,14 @@ fn text(report: &Report, most: usize) -> String {
     brief.line("cost_is", if narrative.has_prices { "price_by_replay" } else { "attributed" });
     let changes = analysis.changes().list();
     brief.line("changes", &changes.len().to_string());
-    for (line, at) in narrative.certain.lines.iter().take(most).zip(1..) {
+    let mut at = 0;
+    for line in narrative.certain.lines.iter().take(most) {
         let Some(change) = line.number.map(|number| &changes[number]) else {
-            // A line without a number is the joint effect of several changes; it comes last.
-            brief.line("together_ms", &cost(line));
+            // What all changes do together, and what another device explains.
+            brief.line(&format!("{}_ms", line.kind.label()), &cost(line));
             continue;
         };
+        at += 1;
         let key = format!("change_{at}");
         brief.line(&key, &short(&line.sentence, SENTENCE));
         brief.line(&format!("{key}_kind"), change.kind.label());

@@ -3,7 +3,7 @@
 use super::table::{Column, ColumnType, Columns, Table};
 use crate::analysis::Analysis;
 use crate::analysis::bill::BillLine;
-use crate::analysis::changes::Change;
+use crate::analysis::changes::{Change, Code};
 use crate::side::Side;
 use std::sync::Arc;
 
@@ -40,12 +40,32 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
              step time",
             |a, r| Some(r.1.price).filter(|_| !a.bill().is_priced()).into(),
         )
+        .micros_difference("price_low_us", "lowest price over all pairs of runs; empty with one run per side", |_, r| {
+            r.1.over_runs.map(|runs| runs.low).into()
+        })
+        .micros_difference("price_median_us", "median price over all pairs of runs", |_, r| {
+            r.1.over_runs.map(|runs| runs.median).into()
+        })
+        .micros_difference("price_high_us", "highest price over all pairs of runs", |_, r| {
+            r.1.over_runs.map(|runs| runs.high).into()
+        })
+        .word(
+            "apart",
+            "`yes` if the price has the same sign for all pairs of runs; empty if a side has a single run",
+            |_, r| r.1.over_runs.and_then(|runs| runs.is_apart).map(|is| if is { "yes" } else { "no" }).into(),
+        )
         .text("sentence", "what happened", |_, r| r.1.sentence.as_str().into())
         .text(
             "where",
             "where the change first occurs: module class and user frame; of a wait: the range",
             |_, r| r.1.place.as_str().into(),
         )
+        .text("file", "file of the innermost function of user code around the first call of the change", |a, r| {
+            code(a, r).function.map(|(file, ..)| file).into()
+        })
+        .whole("line", "first line of this function", |a, r| code(a, r).function.map(|(_, line, _)| line).into())
+        .text("function", "name of this function", |a, r| code(a, r).function.map(|(.., name)| name).into())
+        .text("module_class", "class of the innermost module around this call", |a, r| code(a, r).module.into())
         .text("hint", "what to try or to check", |_, r| r.1.advice.as_str().into())
         .whole("change", "number of the change, as in change_sites.csv", |_, r| r.1.change.into())
         .whole("sites", "number of calls that belong to the change, in all compared steps", |a, r| {
@@ -65,6 +85,10 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 
 fn change<'a>(analysis: &'a Analysis, row: &Row) -> Option<&'a Change> {
     row.1.change.map(|at| &analysis.changes().list()[at])
+}
+
+fn code<'a>(analysis: &'a Analysis, row: &Row) -> Code<'a> {
+    row.1.node.map_or_else(Code::default, |node| Code::of(analysis.diff(), node))
 }
 
 /// A column with the uid of the first call.

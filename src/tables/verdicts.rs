@@ -22,18 +22,17 @@ pub(super) fn columns<R: 'static>(
     Columns::default()
         .word(
             "verdict",
-            "result of the significance test, with runs or steps as repeats; see `verdicts.csv`",
+            "result of the significance test over the runs; `not_tested` if a side has a single run",
             move |_: &Analysis, r: &R| judgement(r).verdict.label().into(),
         )
         .and(basis())
         .and(chances(judgement))
 }
 
-/// The column `basis`, which shows which noise the verdicts in the table are based on.
+/// The column `basis`, which shows what the verdicts in the table are based on.
 pub(super) fn basis<R: 'static>() -> Columns<Analysis, R> {
-    const DOC: &str = "the noise that the verdict is based on: `between_runs`; `within_one_run` (run-to-run \
-     noise is unknown); `other_options` (host times recorded with different options are \
-     not tested); `none`";
+    const DOC: &str = "what the verdict is based on: `runs`; `none` if a side has a single run; `other_options` (host \
+     times recorded with different options are not tested)";
     Columns::default().word("basis", DOC, |a: &Analysis, _: &R| a.judged().repeats.basis().into())
 }
 
@@ -42,8 +41,7 @@ fn chances<R: 'static>(judgement: for<'c> fn(&'c R) -> &'c Judgement) -> Columns
         .decimal(
             "p",
             (4, ""),
-            "p-value of a two-sided moderated t test; empty if there are no repeats, or if the time in a repeat is \
-             zero",
+            "p-value of a two-sided moderated t test over the runs; empty with a single run, or if the time in a run is zero",
             move |_: &Analysis, r: &R| judgement(r).p.into(),
         )
         .decimal(
@@ -99,12 +97,6 @@ fn evidence() -> Columns<Analysis, Site> {
             "`same`; `changed`: different arguments, or different kernels per step; `one_sided`: only one side has \
              the work",
             |_, s| s.work.label().into(),
-        )
-        .word(
-            "repeats",
-            "`runs` if both sides have several runs; otherwise `steps` if both traces have at least two steps; \
-             otherwise `none`",
-            |a, _| a.judged().repeats.label().into(),
         )
         .and(basis())
         .sides("repeats_*", (ColumnType::Whole, ""), "number of runs or steps", |_, s, side| {

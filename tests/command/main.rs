@@ -15,4 +15,5 @@ mod interrupted;
 mod killed;
 mod mistakes;
 mod options;
+mod repro;
 mod terminal;

@@ -295,7 +295,7 @@ fn changes_of_every_eighth_rank_name_the_pattern_and_counts_are_a_range() {
     assert_eq!(of_some[0]["ranks"], "≡ 0, 3 mod 8 (12 ranks)");
     let message = of_some[0]["message"].as_str().expect("a text");
     assert!(message.contains("30–32 ×") && message.contains("aten::sin"), "{message}");
-    let rows = document["changes"].as_array().expect("changes");
+    let rows = document["bill"].as_array().expect("a bill");
     let list = "0 3 8 11 16 19 24 27 32 35 40 43";
     assert!(rows.iter().any(|row| row["rank_list"] == list), "the list is complete: {rows:#?}");
 }

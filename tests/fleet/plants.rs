@@ -110,7 +110,7 @@ fn all_planted_faults_are_found_and_nothing_else() {
         told(&output)
     );
     let bill = document["bill"].as_array().expect("a bill");
-    let line = bill.iter().find(|line| line["kind"] == "clock" && line["spread"] == "role");
+    let line = bill.iter().find(|line| line["where"] == "aten::bmm" && line["spread"] == "role");
     let difference = line.expect("a role")["median_difference_us"].as_f64().expect("a number");
     assert!((difference - 50.0).abs() < 0.001, "{difference}");
     assert!(

@@ -269,7 +269,7 @@ fn a_diff_of_several_runs_tests_by_runs_and_shows_their_noise() {
     let summary =
         std::fs::read_to_string(folder.path().join("report/summary.json")).expect("a file");
     let summary: Value = serde_json::from_str(&summary).expect("JSON");
-    assert_eq!(summary["verdict"]["repeats"], "runs");
+    assert_eq!(summary["verdict"]["basis"], "runs");
     assert_eq!(summary["verdict"]["total"], "slower");
     assert!(summary["verdict"]["words"].as_str().is_some_and(|words| words.contains("3 runs")));
     // If the runs on one side are compared with themselves, no change is reported.

@@ -165,7 +165,6 @@ fn the_parts_are_in_the_order_of_the_page() {
         "Changed for certain",
         "Same program, different speed",
         "What to do",
-        "Where the time went",
         "Inputs",
         "Warnings",
         "Differences",

@@ -52,7 +52,7 @@ Examples:
           write a script for row 17 of the report's diff_stats.csv; reads the report's traces again
   tracetree repro before.json.gz after.json.gz --candidate 41 | python - --side candidate
           run a call with the candidate's arguments, without a report
-  tracetree repro report --change 0 --inner -o call.py
+  tracetree repro report --bill-line 0 --inner -o call.py
           the call with the largest difference of change 0, even if it exists only in one backend";
 
 pub(super) const WHAT_IF: &str = "\

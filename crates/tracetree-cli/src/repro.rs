@@ -26,9 +26,9 @@ pub(super) struct ReproArgs {
     /// The call at this position in the candidate's traceEvents, from 0.
     #[arg(long, value_name = "UID", conflicts_with = "baseline")]
     candidate: Option<EventRef>,
-    /// The call with the largest difference among the call sites of this change (the column `change` in bill.csv).
+    /// The call with the largest difference among the call sites of this line (the column `bill_line` in bill.csv).
     #[arg(long, value_name = "N", conflicts_with_all = ["baseline", "candidate"])]
-    change: Option<usize>,
+    bill_line: Option<usize>,
     /// Write the script to this file instead of stdout.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -58,7 +58,7 @@ pub(super) struct ReproArgs {
 enum Asked {
     Row(usize),
     Event(Side, EventRef),
-    Change(usize),
+    Line(usize),
 }
 
 impl ReproArgs {
@@ -98,12 +98,12 @@ impl ReproArgs {
             row,
             event(Side::Baseline, self.baseline),
             event(Side::Candidate, self.candidate),
-            self.change.map(Asked::Change),
+            self.bill_line.map(Asked::Line),
         ];
         let mut given = all.into_iter().flatten();
         let error = |message: &str| {
             let remedy = "pass a report folder and a row (row_id in diff_stats.csv), or add --baseline UID, \
-                          --candidate UID or --change N";
+                          --candidate UID or --bill-line N";
             Err(Error::new(ErrorKind::Usage, &self.first, message).remedy(remedy))
         };
         match (given.next(), given.next()) {
@@ -128,7 +128,7 @@ pub(super) fn run(args: &ReproArgs, console: &mut Console) -> Result<Outcome> {
     // A report contains the uids of its rows; a comparison with different options may number the rows differently.
     let row = match asked {
         Asked::Row(row) => read_row(&args.first, row)?,
-        Asked::Event(..) | Asked::Change(_) => PerSide::default(),
+        Asked::Event(..) | Asked::Line(_) => PerSide::default(),
     };
     let paths = paths.as_ref().map(PathBuf::as_path);
     let comparison = load::comparison(paths, args.compare.options()?, console)?;
@@ -146,7 +146,7 @@ pub(super) fn run(args: &ReproArgs, console: &mut Console) -> Result<Outcome> {
             calls[side] = Some(call(&comparison, side, event, paths)?);
             calls
         }
-        Asked::Change(change) => tracetree_repro::calls_of_change(comparison.analysis(), change)?,
+        Asked::Line(line) => tracetree_repro::calls_of_line(comparison.analysis(), line)?,
     };
     let script = tracetree_repro::script(comparison.diff(), calls, &args.options())?;
     match &args.output {

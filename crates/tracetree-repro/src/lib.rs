@@ -77,26 +77,30 @@ pub fn calls_of_row(analysis: &Analysis, row: usize) -> Result<PerSide<Option<Ca
     })
 }
 
-/// The calls with the largest attributed difference among the call sites of a change, given by its number in
-/// `changes.csv`. Rows without a call are ignored.
+/// The calls with the largest attributed difference among the call sites of a line of the bill, given by its number
+/// `bill_line`. Rows without a call are ignored.
 ///
 /// # Errors
-/// Fails if there is no such change, or if no row belongs to it.
-pub fn calls_of_change(analysis: &Analysis, change: usize) -> Result<PerSide<Option<CallId>>> {
-    let changes = analysis.changes().list();
-    let Some(found) = changes.get(change) else {
-        let message =
-            format!("there is no change {change}; the comparison has {} changes", changes.len());
-        return Err(Error::usage("--change", message).remedy("changes are numbered from 0"));
-    };
+/// Fails if there is no such line, if the line is not a change, or if no row belongs to it.
+pub fn calls_of_line(analysis: &Analysis, number: usize) -> Result<PerSide<Option<CallId>>> {
+    const FLAG: &str = "--bill-line";
+    let lines = analysis.bill().lines();
+    let line = lines.get(number).ok_or_else(|| {
+        let message = format!("there is no line {number}; the bill has {} lines", lines.len());
+        Error::usage(FLAG, message).remedy("see bill_line in bill.csv, from 0")
+    })?;
+    let by_uid = "choose a call by its uid: --baseline or --candidate";
+    let change = line.change.ok_or_else(|| {
+        let kind = line.kind.label();
+        Error::usage(FLAG, format!("line {number} ({kind}) is about no single call")).remedy(by_uid)
+    })?;
     let rows = analysis.rows();
     let has_call = |row: &usize| Side::BOTH.iter().any(|&side| rows[*row].calls[side].is_some());
     let largest = |row: &usize| (rows[*row].difference().abs(), std::cmp::Reverse(*row));
-    let row = found.rows.iter().copied().filter(has_call).max_by_key(largest);
+    let of_change = analysis.changes().list()[change].rows.iter().copied();
+    let row = of_change.filter(has_call).max_by_key(largest);
     row.map(|row| rows[row].calls).ok_or_else(|| {
-        let message = format!("no measured call belongs to change {change}");
-        Error::usage("--change", message)
-            .remedy("choose a call by its uid: --baseline or --candidate")
+        Error::usage(FLAG, format!("no measured call belongs to line {number}")).remedy(by_uid)
     })
 }
 

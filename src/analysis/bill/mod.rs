@@ -11,129 +11,25 @@
 //! ```
 //! If the traces cannot be replayed, no price is known. Then the lines contain the attributed times, which add up too.
 
+mod line;
+mod runs;
 mod sentences;
 
 use super::changes::{ChangeKind, Changes};
 use super::figures::Figures;
 use super::porting::Porting;
 use super::replay::{Prices, Reason};
+use super::runs::{Run, RunPrices};
 use super::wall::Wall;
-use crate::diff::{MergedId, TraceDiff};
+use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
+use line::line;
+pub use line::{BillKind, BillLine, COMMUNICATION, OverRuns};
 use sentences::Sentences;
 use std::cmp::Reverse;
-
-/// What a line of the bill is about, and with that, who can do something about it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum BillKind {
-    /// Another device, or other versions of libraries, and what they brought.
-    Environment,
-    /// A change of the program.
-    Change,
-    /// What all changes do together, minus the sum of their prices.
-    Together,
-    /// What the hardware of the other device explains.
-    Hardware,
-    /// What the libraries and kernels of the other device do beyond that.
-    Software,
-    /// The step waits for something else than the GPU.
-    Wait,
-    /// The host times of the same calls.
-    Host,
-    /// Single long host times.
-    Pauses,
-    /// The durations of the same kernels.
-    Clock,
-    /// Idle time at the same calls that the host times do not explain. Only without prices.
-    Overlap,
-    /// The unexplained part.
-    Rest,
-}
-
-impl BillKind {
-    /// All kinds, in the order of the table.
-    pub const ALL: [BillKind; 11] = [
-        BillKind::Environment,
-        BillKind::Change,
-        BillKind::Together,
-        BillKind::Hardware,
-        BillKind::Software,
-        BillKind::Wait,
-        BillKind::Host,
-        BillKind::Pauses,
-        BillKind::Clock,
-        BillKind::Overlap,
-        BillKind::Rest,
-    ];
-
-    /// The name of the kind in tables and rules.
-    pub fn label(self) -> &'static str {
-        match self {
-            BillKind::Environment => "environment",
-            BillKind::Change => "change",
-            BillKind::Together => "together",
-            BillKind::Hardware => "hardware",
-            BillKind::Software => "software",
-            BillKind::Wait => "wait",
-            BillKind::Host => "host",
-            BillKind::Pauses => "pauses",
-            BillKind::Clock => "clock",
-            BillKind::Overlap => "overlap",
-            BillKind::Rest => "rest",
-        }
-    }
-
-    /// Finds the kind that has a given label.
-    #[doc(hidden)]
-    pub fn from_label(label: &str) -> Option<BillKind> {
-        BillKind::ALL.into_iter().find(|kind| kind.label() == label)
-    }
-
-    /// Whether the line is about something that was changed, not about the speed of the same program.
-    #[doc(hidden)]
-    pub fn is_changed(self) -> bool {
-        match self {
-            BillKind::Environment
-            | BillKind::Change
-            | BillKind::Together
-            | BillKind::Hardware
-            | BillKind::Software => true,
-            BillKind::Wait
-            | BillKind::Host
-            | BillKind::Pauses
-            | BillKind::Clock
-            | BillKind::Overlap
-            | BillKind::Rest => false,
-        }
-    }
-}
-
-/// [`BillLine::place`] of the time that communication kernels take, including the wait for other ranks.
-pub const COMMUNICATION: &str = "communication";
-
-/// A line of the bill.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct BillLine {
-    /// What the line is about.
-    pub kind: BillKind,
-    /// What happened, in one sentence without a full stop.
-    pub sentence: String,
-    /// Candidate − baseline per step: the price by replay, or the attributed time if no prices are known.
-    pub price: Nanos,
-    /// The position in [`Changes::list`], if the line is a change.
-    pub change: Option<usize>,
-    /// Where the change first occurs, or the range that a wait is about; empty if the line is about no place.
-    pub place: String,
-    /// What to try; empty if unknown.
-    pub advice: String,
-    /// The first call; `None` if the line is about no single call.
-    pub node: Option<MergedId>,
-}
 
 /// The lines into which the step-time difference is divided.
 #[derive(Debug, Clone, PartialEq)]
@@ -151,6 +47,7 @@ impl Bill {
         porting: &Porting,
         names: &PerSide<String>,
         priced: &Result<Prices, (Option<Side>, Reason)>,
+        runs: &PerSide<Vec<Run>>,
     ) -> Bill {
         let measure = Measure::of(diff.trees());
         let figures = Figures::of_wall(wall);
@@ -186,6 +83,7 @@ impl Bill {
         if priced.is_ok() && sum != difference {
             lines.push(line(BillKind::Rest, "Nothing explains this part", difference - sum));
         }
+        runs::price(&mut lines, priced.is_ok(), runs);
         Bill { lines, difference, unknown: priced.as_ref().err().copied() }
     }
 
@@ -221,22 +119,15 @@ impl Bill {
         self.unknown
     }
 
+    /// The prices of all lines, for the bill of the median runs.
+    pub(crate) fn prices_of_run(&self) -> RunPrices {
+        runs::prices(&self.lines, self.is_priced())
+    }
+
     /// The price of a change, by its position in [`Changes::list`]; `None` if it is not known.
     pub fn price_of_change(&self, at: usize) -> Option<Nanos> {
         let mut lines = self.lines.iter().filter(|_| self.is_priced());
         lines.find(|line| line.change == Some(at)).map(|line| line.price)
-    }
-}
-
-fn line(kind: BillKind, sentence: impl Into<String>, price: Nanos) -> BillLine {
-    BillLine {
-        kind,
-        sentence: sentence.into(),
-        price,
-        change: None,
-        place: String::new(),
-        advice: String::new(),
-        node: None,
     }
 }
 
@@ -279,15 +170,24 @@ fn same_program(says: &Sentences<'_>, changes: &Changes, prices: &Prices) -> Vec
             ..line(BillKind::Wait, says.wait(wait), wait.price)
         })
         .collect();
-    let sentence = "Communication, including the wait for other ranks";
-    lines.push(BillLine {
-        place: COMMUNICATION.to_owned(),
-        ..line(BillKind::Wait, sentence, prices.communication)
-    });
+    lines.push(communication(prices.communication));
     lines.push(line(BillKind::Host, says.host(&prices.phases), prices.host));
     lines.push(line(BillKind::Pauses, says.pauses(&prices.pause_list), prices.pauses));
-    lines.push(line(BillKind::Clock, says.clock(changes.kernel_ratio()), prices.clock));
+    lines.push(clock(says, changes, prices.clock));
     lines
+}
+
+fn communication(price: Nanos) -> BillLine {
+    let sentence = "Communication, including the wait for other ranks";
+    BillLine { place: COMMUNICATION.to_owned(), ..line(BillKind::Wait, sentence, price) }
+}
+
+/// The line for the durations of the same kernels. Its place is the op that has most of the difference.
+fn clock(says: &Sentences<'_>, changes: &Changes, price: Nanos) -> BillLine {
+    let leading = changes.leading_kernels();
+    let sentence = says.clock(leading, changes.kernel_ratio(), price);
+    let place = leading.map_or_else(String::new, |(name, _)| name.to_owned());
+    BillLine { place, ..line(BillKind::Clock, sentence, price) }
 }
 
 /// The attributed times of the same program at another speed.
@@ -303,7 +203,8 @@ fn attributed(says: &Sentences<'_>, changes: &Changes) -> Vec<BillLine> {
         });
     }
     let before = changes.between_calls_before();
-    lines.push(line(BillKind::Clock, says.clock(changes.kernel_ratio()), changes.kernel_speed()));
+    lines.push(clock(says, changes, changes.kernel_speed()));
+    lines.push(communication(changes.communication()));
     lines.push(line(BillKind::Host, says.in_calls(changes.host_speed()), changes.host_speed()));
     lines.push(line(BillKind::Host, says.between(between, before), between));
     lines.push(line(BillKind::Overlap, says.overlap(changes.overlap()), changes.overlap()));

@@ -113,18 +113,31 @@ impl Sentences<'_> {
         format!("{all} of the host{sides}; the longest {time}{separator}{place}{phase}")
     }
 
-    /// The durations of the same kernels or ops.
-    pub(super) fn clock(&self, ratio: Option<f64>) -> String {
-        let what = match self.measure {
+    /// The durations of the same kernels or ops: those of one op if it has most of the difference, otherwise the common
+    /// factor. If single durations outweigh it, a factor explains nothing.
+    pub(super) fn clock(
+        &self,
+        leading: Option<(&str, Option<f64>)>,
+        ratio: Option<f64>,
+        price: Nanos,
+    ) -> String {
+        let all = match self.measure {
             Measure::GpuTime => "kernels",
             Measure::HostSelfTime => "ops",
         };
-        match ratio {
+        let (what, ratio) = match (leading, self.measure) {
+            (Some((name, ratio)), Measure::GpuTime) => {
+                (format!("kernels of {}", one_line(name)), ratio)
+            }
+            (Some((name, ratio)), Measure::HostSelfTime) => (one_line(name).into_owned(), ratio),
+            (None, _) => (all.to_owned(), ratio),
+        };
+        match ratio.filter(|ratio| (ratio - 1.0) * price.0 as f64 > 0.0) {
             Some(ratio) if (ratio - 1.0).abs() < 0.005 => {
                 format!("The same {what} take {ratio:.4} times as long")
             }
             Some(ratio) => format!("The same {what} take {ratio:.2} times as long"),
-            None => format!("The durations of the same {what}"),
+            None => format!("Some of the same {all} take longer, others less"),
         }
     }
 

@@ -18,11 +18,11 @@ use super::kind::ChangeKind;
 use super::place::either;
 use super::rules::kernels;
 use super::scale::Scale;
-use crate::analysis::account::RowKind;
+use crate::analysis::account::{Row, RowKind};
 use crate::analysis::wall::{IdleKind, IdleRow, Part};
 use crate::diff::{MergedId, TraceDiff};
 use crate::order::Order as _;
-use crate::side::PerSide;
+use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallKind;
 use std::cmp::Reverse;
@@ -32,6 +32,9 @@ use std::collections::BTreeMap;
 /// all changes.
 const CHEAP: i128 = 200;
 
+/// An op leads if it has more than this share of all differences in the times of the same kernels: 4 of 5.
+const LEADING: (u128, u128) = (4, 5);
+
 /// The cost of each change, and the costs of unchanged code. All costs are exact, in the unit of [`Scale::difference`].
 #[derive(Debug, Default)]
 pub(super) struct Costs {
@@ -39,10 +42,13 @@ pub(super) struct Costs {
     pub(super) of_drafts: BTreeMap<usize, (i128, i128)>,
     /// The positions of the rows that belong to each change.
     pub(super) rows: BTreeMap<usize, Vec<usize>>,
-    /// Difference in the busy time of matched calls that have the same arguments and run the same kernels.
+    /// Difference in the busy time of matched calls that have the same arguments and run the same kernels, without
+    /// communication.
     pub(super) kernel_speed: i128,
-    /// Total busy time, over the compared steps, of the calls that contribute to `kernel_speed`.
-    pub(super) same_kernels: PerSide<Nanos>,
+    /// The same for communication. Its kernels also wait for other ranks.
+    pub(super) communication: i128,
+    /// Busy time, over the compared steps, of the calls that contribute to `kernel_speed`, by the name of the row.
+    pub(super) same_kernels: BTreeMap<String, PerSide<Nanos>>,
     /// Difference in idle time at matched calls: all launch latency, queueing delay, synchronization and final wait,
     /// and the part of the host gaps that is explained by differences in the calls' host time.
     pub(super) host_speed: i128,
@@ -74,9 +80,14 @@ impl Costs {
                 && row.kind != RowKind::Replaced
                 && row.events.baseline.is_empty() == row.events.candidate.is_empty()
             {
+                if is_communication(drafts.diff, row) {
+                    costs.communication += scale.difference(time);
+                    continue;
+                }
                 costs.kernel_speed += scale.difference(time);
-                costs.same_kernels.baseline += time.baseline;
-                costs.same_kernels.candidate += time.candidate;
+                let of_name = costs.same_kernels.entry(row.name(drafts.diff)).or_default();
+                of_name.baseline += time.baseline;
+                of_name.candidate += time.candidate;
             } else if let Some(optimizer) = node.and_then(|node| drafts.optimizer_of(node)) {
                 let optimizer = drafts.resolve(optimizer);
                 costs.of_drafts.entry(optimizer).or_default().0 += scale.difference(time);
@@ -89,6 +100,20 @@ impl Costs {
             costs.add_idle(drafts, row, scale);
         }
         costs
+    }
+
+    /// Busy time, over the compared steps, of the calls that contribute to `kernel_speed`.
+    pub(super) fn same_kernel_time(&self) -> PerSide<Nanos> {
+        PerSide::from_fn(|side| self.same_kernels.values().map(|time| time[side]).sum())
+    }
+
+    /// The name of the rows that have most of the difference in the times of the same kernels, and their times.
+    pub(super) fn leading_kernels(&self, scale: Scale) -> Option<(String, PerSide<Nanos>)> {
+        let size = |time: &PerSide<Nanos>| scale.difference(*time).unsigned_abs();
+        let all: u128 = self.same_kernels.values().map(size).sum();
+        let (name, time) = self.same_kernels.iter().max_by_key(|(_, time)| size(time))?;
+        (LEADING.1 * size(time) > LEADING.0 * all && self.same_kernels.len() > 1)
+            .then(|| (name.clone(), *time))
     }
 
     /// Combines all cheap Python code changes into a single change.
@@ -156,6 +181,16 @@ impl Costs {
             IdleKind::Unknown => self.unexplained += idle,
         }
     }
+}
+
+/// Whether the events of a row are communication, including the wait for other ranks.
+fn is_communication(diff: &TraceDiff, row: &Row) -> bool {
+    Side::BOTH.into_iter().any(|side| {
+        let program = diff.program(side);
+        row.events[side]
+            .first()
+            .is_some_and(|&call| program.communication().is(program.tree(), call))
+    })
 }
 
 /// Whether idle time is attributed to a thread instead of a call, which means that no call was running.

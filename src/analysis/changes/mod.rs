@@ -42,6 +42,7 @@ use cost::Costs;
 use draft::{Draft, Drafts};
 use facts::Facts;
 pub(crate) use identity::Identity;
+pub(crate) use place::Code;
 use rustc_hash::FxHashSet;
 pub(super) use scale::Scale;
 use std::cmp::Reverse;
@@ -52,6 +53,9 @@ use survey::Modules;
 pub struct Changes {
     list: Vec<Change>,
     kernel_speed: Nanos,
+    communication: Nanos,
+    /// The op with most of the difference in `kernel_speed`, and its busy time.
+    leading_kernels: Option<(String, PerSide<Nanos>)>,
     host_speed: Nanos,
     between_calls: Nanos,
     between_place: between::Place,
@@ -195,6 +199,7 @@ impl Changes {
         let mut exact: Vec<i128> = list.iter().map(|(cost, ..)| *cost).collect();
         exact.extend([
             costs.kernel_speed,
+            costs.communication,
             costs.host_speed,
             costs.between_calls.values().sum(),
             costs.overlap,
@@ -211,12 +216,14 @@ impl Changes {
         Changes {
             list,
             kernel_speed: rest[0],
-            host_speed: rest[1],
-            between_calls: rest[2],
+            communication: rest[1],
+            leading_kernels: costs.leading_kernels(scale),
+            host_speed: rest[2],
+            between_calls: rest[3],
             between_place: between::place(diff, compared, scale, &costs.between_calls),
-            overlap: rest[3],
-            unexplained: rest[4],
-            same_kernels: costs.same_kernels,
+            overlap: rest[4],
+            unexplained: rest[5],
+            same_kernels: costs.same_kernel_time(),
             scale,
             sum: exact.iter().sum(),
             has_work: identity.has_matches() || !ledger.rows().is_empty() || facts.has_ops(),
@@ -281,9 +288,22 @@ impl Changes {
     }
 
     /// Difference per step, candidate − baseline, in the busy time of matched calls that have the same arguments and
-    /// run the same kernels.
+    /// run the same kernels, without communication.
     pub(crate) fn kernel_speed(&self) -> Nanos {
         self.kernel_speed
+    }
+
+    /// Like [`Changes::kernel_speed`], for communication. Its kernels also wait for other ranks.
+    pub(crate) fn communication(&self) -> Nanos {
+        self.communication
+    }
+
+    /// The op that has most of the difference in [`Changes::kernel_speed`], and the ratio per step of its times,
+    /// candidate / baseline; `None` if several ops have it.
+    pub(crate) fn leading_kernels(&self) -> Option<(&str, Option<f64>)> {
+        let steps = self.scale.steps.baseline as f64 / self.scale.steps.candidate as f64;
+        let leading = self.leading_kernels.as_ref()?;
+        Some((&leading.0, leading.1.ratio().map(|ratio| ratio * steps)))
     }
 
     /// Ratio per step, candidate / baseline, of the busy times of matched calls that have the same arguments and run
@@ -350,7 +370,7 @@ impl Changes {
             part(
                 "kernel_speed",
                 "matched calls with the same arguments and kernels",
-                self.kernel_speed,
+                self.kernel_speed + self.communication,
             ),
             part(
                 "host_speed",

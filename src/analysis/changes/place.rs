@@ -53,17 +53,47 @@ pub(super) fn either(diff: &TraceDiff, node: MergedId) -> (Side, CallId) {
     diff.merged().node(node).calls().next().expect("every node has a call")
 }
 
+/// The user's code around a node, of the candidate if it has the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Code<'t> {
+    /// Class of the innermost module; empty if there is none.
+    pub(crate) module: &'t str,
+    /// Path, first line and name of the innermost function; `None` if no Python stacks were recorded.
+    pub(crate) function: Option<(&'t str, u32, &'t str)>,
+}
+
+impl<'t> Code<'t> {
+    /// The code around a node.
+    pub(crate) fn of(diff: &'t TraceDiff, node: MergedId) -> Code<'t> {
+        let Some((side, call)) = diff.merged().node(node).calls().last() else {
+            return Code::default();
+        };
+        let tree = diff.tree(side);
+        let module = tree.module(call).map(|module| ModuleName::class_or_name(tree.name(module)));
+        let mut above = std::iter::once(call).chain(tree.ancestors(call));
+        let function = above.find_map(|above| {
+            (tree.kind(above) == CallKind::Frame).then(|| user_code(tree.name(above))).flatten()
+        });
+        Code { module: module.unwrap_or_default(), function }
+    }
+}
+
 /// `/home/me/train.py(12): step` → `train.py: step`. Returns `None` for library code and built-in functions.
 fn user_frame(name: &str) -> Option<String> {
+    let (path, _, function) = user_code(name)?;
+    Some(format!("{}: {function}", path.rsplit('/').next().unwrap_or(path)))
+}
+
+/// `/home/me/train.py(12): step` → path, line and function. Returns `None` for library code and built-in functions.
+fn user_code(name: &str) -> Option<(&str, u32, &str)> {
     const LIBRARIES: [&str; 6] =
         ["site-packages/", "dist-packages/", "torch/", "lib/python", "<", "nn.Module: "];
     let (path, rest) = name.split_once('(')?;
     let (line, function) = rest.split_once("): ")?;
-    let is_user = line.bytes().all(|byte| byte.is_ascii_digit())
-        && path.ends_with(".py")
+    let is_user = path.ends_with(".py")
         && !LIBRARIES.iter().any(|library| path.contains(library))
         && !is_standard(path);
-    is_user.then(|| format!("{}: {function}", path.rsplit('/').next().unwrap_or(path)))
+    line.parse().ok().filter(|_| is_user).map(|line| (path, line, function))
 }
 
 /// `torch/nn/utils/clip_grad.py(12): clip_grad_norm_` → `clip_grad_norm_`. Returns `None` for wrappers of other

@@ -15,6 +15,7 @@ mod variation;
 
 pub use figures::{RunFigures, RunNoise, StepMeans};
 pub(super) use per_step::StepScope;
+pub(crate) use run::RunPrices;
 pub(super) use run::step_times_of_sides;
 pub use run::{Run, StepTime, StepTimes};
 pub use settled::settled_differences;

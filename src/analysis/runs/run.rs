@@ -32,6 +32,17 @@ pub struct Run {
     /// How long each measured event of the median run takes in this run, indexed by the event's slot.
     times: Vec<Nanos>,
     pub(super) idle: IdleTimes,
+    /// The prices of this run against the median run of the other side; `None` if they are not compared.
+    pub(in crate::analysis) prices: Option<RunPrices>,
+}
+
+/// The prices in the bill that compares an additional run with the median run of the other side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RunPrices {
+    /// Whether these are prices, and not attributed times.
+    pub(in crate::analysis) is_priced: bool,
+    /// What identifies each line, and its price.
+    pub(in crate::analysis) of_lines: Vec<(String, Nanos)>,
 }
 
 /// Idle time by kind, part and owner. The owner is a call of the median run, or `None` if the owner is
@@ -41,7 +52,7 @@ type IdleTimes = BTreeMap<(IdleKind, Part, Option<CallId>), Nanos>;
 impl Run {
     /// Extracts the times of a run from the comparison `diff`, whose baseline is the median run and whose candidate is
     /// this run. `chosen` lists the steps of the median run that are compared with the other side.
-    pub(crate) fn of(diff: &TraceDiff, chosen: Option<&[bool]>) -> Run {
+    pub(crate) fn of(diff: &TraceDiff, chosen: Option<&[bool]>, prices: Option<RunPrices>) -> Run {
         let ledger = ledger(diff);
         let compared = chosen_step_pairs(diff, chosen);
         let wall = Wall::of(diff, &ledger, &compared);
@@ -57,6 +68,7 @@ impl Run {
             steps_of: step_times(diff, &step_rows, Side::Baseline, Side::Candidate),
             times: vec![Nanos::ZERO; ledger.slots(Side::Baseline)],
             idle: idle_times(diff, &wall),
+            prices,
         };
         for &call in ledger.calls(Side::Candidate) {
             let time = ledger.time_of(diff, Side::Candidate, call);

@@ -112,12 +112,13 @@ impl Work {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[doc(hidden)]
 pub enum Repeats {
-    /// The repeats are runs, because both sides have several runs.
-    Runs,
     #[default]
-    /// The repeats are steps, because both traces have at least two steps.
+    /// Both sides have several runs.
+    Runs,
+    /// A side has a single run, and both traces have at least two steps. The steps of a run share the state of the
+    /// machine, so the spread between steps does not predict the time in another run, and nothing is tested.
     Steps,
-    /// There are no repeats, so a time difference may be due to chance.
+    /// A side has a single run, and there are no steps to compare.
     None,
     /// There are repeats, but they do not count: the two sides were recorded with different options, and the
     /// times include the overhead of these options.
@@ -125,24 +126,12 @@ pub enum Repeats {
 }
 
 impl Repeats {
-    /// The name in tables: `runs`, `steps` or `none`.
-    pub fn label(self) -> &'static str {
-        match self {
-            Repeats::Runs => "runs",
-            Repeats::Steps => "steps",
-            Repeats::None | Repeats::OtherOptions => "none",
-        }
-    }
-
-    /// The name in tables of the noise on which a verdict is based: `between_runs`, `within_one_run`,
-    /// `none`, or `other_options` if different profiling overhead contributes to the difference. The steps
-    /// of a run share the state of the machine, so the spread between steps does not predict the time in
-    /// another run.
+    /// The name in tables of what a verdict is based on: `runs`, `none`, or `other_options` if different profiling
+    /// overhead contributes to the difference.
     pub fn basis(self) -> &'static str {
         match self {
-            Repeats::Runs => "between_runs",
-            Repeats::Steps => "within_one_run",
-            Repeats::None => "none",
+            Repeats::Runs => "runs",
+            Repeats::Steps | Repeats::None => "none",
             Repeats::OtherOptions => "other_options",
         }
     }
@@ -196,9 +185,9 @@ impl Judgement {
         (self.mean_us.candidate - self.mean_us.baseline).abs()
     }
 
-    /// Whether both sides have repeats on which a verdict can be based.
+    /// Whether both sides have several runs, on which a verdict can be based.
     pub(crate) fn is_tested(&self) -> bool {
-        self.of != Repeats::OtherOptions && self.repeats.baseline.min(self.repeats.candidate) > 1
+        self.of == Repeats::Runs && self.repeats.baseline.min(self.repeats.candidate) > 1
     }
 }
 

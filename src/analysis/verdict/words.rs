@@ -4,16 +4,10 @@ use super::judgement::{Judgement, Repeats, Verdict};
 use crate::side::PerSide;
 
 impl Judgement {
-    /// The verdict in words, such as `slower (3 runs, q 0.002)`,
-    /// `slower within one run (5 steps, q 0.002); run-to-run noise unknown`,
-    /// `faster, not significant within one run (3 steps)`, `similar (3 and 4 runs)` or
-    /// `not tested (one step each)`.
+    /// The verdict in words, such as `slower (3 runs, q 0.002)`, `faster, not significant (3 runs)`,
+    /// `similar (3 and 4 runs)` or `not tested (one run per side)`.
     pub fn words(&self) -> String {
-        let steps = steps(self.repeats, self.of);
-        let (within, unknown) = match self.of {
-            Repeats::Steps => (" within one run", "; run-to-run noise unknown"),
-            Repeats::Runs | Repeats::None | Repeats::OtherOptions => ("", ""),
-        };
+        let runs = runs(self.repeats, self.of);
         // If the result is not significant, the words describe the direction in which the medians over the
         // runs differ, because the headline shows these medians.
         let is_of_runs = self.of == Repeats::Runs && self.verdict == Verdict::WithinNoise;
@@ -26,17 +20,17 @@ impl Judgement {
         match (self.verdict, self.is_tested()) {
             (Verdict::Slower | Verdict::Faster, _) => {
                 let (verdict, chance, few) = (self.verdict.label(), self.chance(), self.in_few());
-                format!("{verdict}{within} ({steps}{chance}{few}){unknown}")
+                format!("{verdict} ({runs}{chance}{few})")
             }
             (Verdict::WithinNoise, _) if !self.is_resolved => {
-                format!("{direction} by less than the clock resolution of 1 µs per event ({steps})")
+                format!("{direction} by less than the clock resolution of 1 µs per event ({runs})")
             }
             (Verdict::WithinNoise, _) => {
-                format!("{direction}, not significant{within} ({steps}{})", self.in_few())
+                format!("{direction}, not significant ({runs}{})", self.in_few())
             }
-            (Verdict::NotTested, _) => format!("not tested ({steps})"),
-            (Verdict::Similar, true) => format!("similar{within} ({steps})"),
-            (Verdict::Similar, false) => format!("similar, not tested ({steps})"),
+            (Verdict::NotTested, _) => format!("not tested ({runs})"),
+            (Verdict::Similar, true) => format!("similar ({runs})"),
+            (Verdict::Similar, false) => format!("similar, not tested ({runs})"),
         }
     }
 
@@ -83,16 +77,12 @@ fn noun(of: Repeats) -> &'static str {
     }
 }
 
-fn steps(counts: PerSide<usize>, of: Repeats) -> String {
-    if of == Repeats::OtherOptions {
-        return "recorded with different options".to_owned();
-    }
-    let what = noun(of);
-    match (counts.baseline, counts.candidate) {
-        (0, 0) => "no steps".to_owned(),
-        (1, 1) => "one step each".to_owned(),
-        (one, other) if one == other => format!("{one} {what}"),
-        (one, other) => format!("{one} and {other} {what}"),
+fn runs(counts: PerSide<usize>, of: Repeats) -> String {
+    match of {
+        Repeats::OtherOptions => "recorded with different options".to_owned(),
+        Repeats::Steps | Repeats::None => "one run per side".to_owned(),
+        Repeats::Runs if counts.baseline == counts.candidate => format!("{} runs", counts.baseline),
+        Repeats::Runs => format!("{} and {} runs", counts.baseline, counts.candidate),
     }
 }
 
@@ -102,10 +92,6 @@ mod tests {
     use crate::analysis::robust::Few;
     use crate::side::Side;
     use crate::trace::Nanos;
-
-    fn words(verdict: Verdict, repeats: (usize, usize), q: Option<f64>) -> String {
-        judgement(Repeats::Steps, verdict, repeats, q).words()
-    }
 
     fn judgement(
         of: Repeats,
@@ -132,11 +118,13 @@ mod tests {
 
     #[test]
     fn words_say_what_was_tested() {
-        assert_eq!(words(Verdict::NotTested, (1, 1), None), "not tested (one step each)");
-        assert_eq!(words(Verdict::NotTested, (0, 0), None), "not tested (no steps)");
-        assert_eq!(words(Verdict::NotTested, (1, 6), None), "not tested (1 and 6 steps)");
-        assert_eq!(words(Verdict::Similar, (1, 1), None), "similar, not tested (one step each)");
-        assert_eq!(words(Verdict::Similar, (3, 3), Some(0.4)), "similar within one run (3 steps)");
+        let words = |of, verdict, repeats| judgement(of, verdict, repeats, None).words();
+        let not_tested = "not tested (one run per side)";
+        assert_eq!(words(Repeats::Steps, Verdict::NotTested, (2, 6)), not_tested);
+        assert_eq!(words(Repeats::None, Verdict::NotTested, (0, 0)), not_tested);
+        let similar = words(Repeats::Steps, Verdict::Similar, (2, 2));
+        assert_eq!(similar, "similar, not tested (one run per side)");
+        assert_eq!(words(Repeats::Runs, Verdict::Similar, (3, 4)), "similar (3 and 4 runs)");
     }
 
     #[test]
@@ -153,31 +141,19 @@ mod tests {
     }
 
     #[test]
-    fn results_from_steps_of_one_run_are_labelled_as_within_one_run() {
-        assert_eq!(
-            words(Verdict::WithinNoise, (3, 3), Some(0.1)),
-            "faster, not significant within one run (3 steps)"
-        );
-        assert_eq!(
-            words(Verdict::Faster, (3, 4), Some(0.01)),
-            "faster within one run (3 and 4 steps, q 0.010); run-to-run noise unknown"
-        );
-    }
-
-    #[test]
-    fn a_difference_in_one_of_five_steps_is_reported_there() {
+    fn a_difference_in_one_of_five_runs_is_reported_there() {
         let few = Few { side: Side::Candidate, count: 1, of: 5, excess: Nanos(60_000_000) };
-        let verdict = judgement(Repeats::Steps, Verdict::WithinNoise, (5, 5), Some(0.3));
-        let told = Judgement { mean_us: PerSide::new(1.0, 2.0), few: Some(few), ..verdict }.words();
-        let expected = "slower, not significant within one run (5 steps; in 1 of 5 candidate steps: \
-                        +60.000 ms)";
+        let verdict = judgement(Repeats::Runs, Verdict::WithinNoise, (5, 5), Some(0.3));
+        let told =
+            Judgement { median_us: PerSide::new(1.0, 2.0), few: Some(few), ..verdict }.words();
+        let expected = "slower, not significant (5 runs; in 1 of 5 candidate runs: +60.000 ms)";
         assert_eq!(told, expected);
     }
 
     #[test]
     fn a_difference_below_the_resolution_of_the_clock_is_labelled() {
-        let verdict = judgement(Repeats::Steps, Verdict::WithinNoise, (5, 5), Some(0.001));
+        let verdict = judgement(Repeats::Runs, Verdict::WithinNoise, (5, 5), Some(0.001));
         let told = Judgement { is_resolved: false, ..verdict }.words();
-        assert_eq!(told, "faster by less than the clock resolution of 1 µs per event (5 steps)");
+        assert_eq!(told, "faster by less than the clock resolution of 1 µs per event (5 runs)");
     }
 }

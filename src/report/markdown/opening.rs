@@ -26,7 +26,7 @@ pub(super) fn answer(shared: &Shared) -> String {
             let _ = writeln!(text, "{}\n", wrapped(line));
         }
     }
-    let _ = writeln!(text, "Verdict: {}.\n", evidence(analysis, &summary.verdict));
+    let _ = writeln!(text, "{}.\n", capitalised(&evidence(analysis, &summary.verdict)));
     text += &alert(analysis, summary);
     text += &narrative.port.as_ref().map(|port| porting(port, narrative)).unwrap_or_default();
     for layer in narrative.layers() {

@@ -46,6 +46,10 @@ pub struct BillSummary {
     pub price_us: Option<f64>,
     /// The time in µs that is attributed to the line; `null` if prices are known.
     pub attributed_us: Option<f64>,
+    /// The lowest, the median and the highest price over all pairs of runs, in µs; `null` with one run per side.
+    pub price_over_runs_us: Option<[f64; 3]>,
+    /// Whether the price has the same sign for all pairs of runs; `null` if a side has a single run.
+    pub apart: Option<bool>,
     /// Position in `changes`; `null` if the line is not a change.
     pub change: Option<usize>,
     /// What to try or to check; empty if unknown.
@@ -61,6 +65,10 @@ pub(super) fn bill(analysis: &Analysis) -> Vec<BillSummary> {
             sentence: line.sentence.clone(),
             price_us: price.filter(|_| bill.is_priced()),
             attributed_us: price.filter(|_| !bill.is_priced()),
+            price_over_runs_us: line
+                .over_runs
+                .map(|runs| [runs.low, runs.median, runs.high].map(Nanos::as_micros)),
+            apart: line.over_runs.and_then(|runs| runs.is_apart),
             change: line.change,
             hint: line.advice.clone(),
         }
@@ -111,7 +119,7 @@ pub(super) fn same_program(analysis: &Analysis) -> SameProgram {
     let changes = analysis.changes();
     SameProgram {
         is_identical: changes.is_identical(),
-        kernel_speed_us: changes.kernel_speed().as_micros(),
+        kernel_speed_us: changes.without_change()[0].cost.as_micros(),
         host_speed_us: changes.host_speed().as_micros(),
         between_calls_us: changes.between_calls().as_micros(),
         overlap_us: changes.overlap().as_micros(),

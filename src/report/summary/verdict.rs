@@ -18,13 +18,11 @@ pub struct VerdictSummary {
     pub total: &'static str,
     /// A description of the verdict and of what was tested, such as `faster, not significant (3 runs)`.
     pub words: String,
-    /// The noise estimate that all verdicts are based on: `between_runs`, `within_one_run` (run-to-run noise is
-    /// unknown), `other_options` (nothing is tested because the recording options differ), or `none`.
+    /// What all verdicts are based on: `runs`, `none` (a side has a single run, so nothing is tested), or
+    /// `other_options` (nothing is tested because the recording options differ).
     pub basis: &'static str,
     /// Verdict on the wall time of a step over several runs; `null` if a side has a single run.
     pub step: Option<StepVerdict>,
-    /// The kind of repetitions that the verdict is based on: `runs`, `steps` or `none`.
-    pub repeats: &'static str,
     /// Number of runs of the baseline.
     pub runs_trace1: u64,
     /// Number of runs of the candidate.
@@ -112,9 +110,8 @@ impl VerdictSummary {
     /// known.
     pub(in crate::report) fn caption(&self) -> &'static str {
         match self.basis {
-            "between_runs" => "mean over the runs, per step",
-            "within_one_run" => "within one run; run-to-run noise unknown",
-            _ => "not tested; noise unknown",
+            "runs" => "mean over the runs, per step",
+            _ => "not tested",
         }
     }
 }
@@ -130,7 +127,6 @@ pub(super) fn summarise(analysis: &Analysis) -> VerdictSummary {
             words: step.words(),
             p: step.p,
         }),
-        repeats: verdicts.repeats.label(),
         runs_trace1: analysis.runs()[Side::Baseline].len() as u64 + 1,
         runs_trace2: analysis.runs()[Side::Candidate].len() as u64 + 1,
         steps_trace1: verdicts.steps.baseline as u64,

@@ -63,11 +63,14 @@ fn measure_words(measure: Measure) -> &'static str {
     }
 }
 
-/// The evidence from repetitions, such as `step slower (6 runs, p 0.002); GPU time slower (6 runs, q 0.003); 12 call
-/// sites changed`, or `GPU time not tested (one step each); 3 call sites do different work`. The text says which time
-/// each verdict is about, because the step time may change even if the GPU time does not.
+/// The evidence from several runs, such as `step slower (6 runs, p 0.002); GPU time slower (6 runs, q 0.003); 12 call
+/// sites changed`. The text says which time each verdict is about, because the step time may change even if the GPU time
+/// does not. With a single run, nothing is tested: `3 call sites do different work`.
 #[doc(hidden)]
 pub fn evidence(analysis: &Analysis, verdict: &VerdictSummary) -> String {
+    if verdict.basis != "runs" {
+        return found(verdict);
+    }
     let step = verdict.step.as_ref();
     let step = step.map_or_else(String::new, |step| format!("step {}; ", step.words));
     format!(
@@ -78,10 +81,10 @@ pub fn evidence(analysis: &Analysis, verdict: &VerdictSummary) -> String {
     )
 }
 
-/// The number of call sites whose time changed or, without repetitions, the number of call sites that do different
+/// The number of call sites whose time changed or, with a single run, the number of call sites that do different
 /// work.
 fn found(verdict: &VerdictSummary) -> String {
-    let is_tested = verdict.repeats != "none";
+    let is_tested = verdict.basis == "runs";
     match (is_tested, verdict.changes, verdict.other_work) {
         (true, 1, _) => "1 call site changed".to_owned(),
         (true, count, _) => format!("{count} call sites changed"),

@@ -121,7 +121,10 @@ impl FailOn {
             return Checked { outcome: Outcome::Pass, messages: vec![message] };
         }
         let is_significant = analysis.judged().step.is_some_and(|step| step.verdict.is_change());
-        if kind.is_changed() || is_significant {
+        let is_apart =
+            |line: &&BillLine| line.over_runs.is_some_and(|runs| runs.is_apart == Some(true));
+        let apart = lines.iter().copied().filter(is_apart).map(|line| line.price.as_micros());
+        if kind.is_changed() || (is_significant && apart.sum::<f64>() > allowed) {
             let message = format!("{words} exceeds the limit of {limit}{first}");
             return Checked { outcome: Outcome::Fail, messages: vec![message] };
         }

@@ -2,7 +2,7 @@
 //! lines that are within the noise or were not tested.
 
 use super::{Layer, Line};
-use crate::analysis::bill::{Bill, BillKind, BillLine};
+use crate::analysis::bill::{Bill, BillKind, BillLine, OverRuns};
 use crate::analysis::changes::{Change, ChangeKind};
 use crate::analysis::runs::has_runs;
 use crate::analysis::verdict::Repeats;
@@ -18,6 +18,8 @@ use std::cmp::Reverse;
 const NOTABLE: f64 = 0.005;
 /// … and the unexplained part only above this share.
 const NOTABLE_REST: f64 = 0.02;
+/// The range of a price over the runs is shown if it is wider than this share of the price.
+const WIDE: f64 = 0.2;
 
 /// The three layers into which a comparison's step-time difference is divided.
 pub(super) struct Layers {
@@ -89,12 +91,22 @@ pub(super) fn total(bill: &Bill, figures: Figures) -> Option<String> {
     Some(format!("= {}{rest}", shown(bill.difference())))
 }
 
+/// Which lines about the speed of the same program exceed the run-to-run noise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beyond {
+    /// All of them.
+    All,
+    /// Those whose price has the same sign for all pairs of runs.
+    Apart,
+    /// None of them: the noise is unknown, or the step times do not differ by more than the noise.
+    None,
+}
+
 /// The run-to-run noise. Each unexplained part of the difference either exceeds the noise or is
 /// within it.
 struct Noise {
-    /// A part above this threshold exceeds the noise. If the noise is unknown or the step-time
-    /// difference is not significant, the value is `None`, and no part exceeds the noise.
-    spread: Option<Nanos>,
+    /// Which lines exceed the noise.
+    rule: Beyond,
     /// Titles of the layers for parts that exceed the noise and for parts within the noise.
     beyond: String,
     within: String,
@@ -106,10 +118,10 @@ impl Noise {
         if analysis.changes().list().iter().any(is_other) {
             // A different device or library is already a sufficient explanation for a different speed.
             let beyond = "Same program, different speed: the environment differs".to_owned();
-            return Noise { spread: Some(Nanos::ZERO), beyond, within: String::new() };
+            return Noise { rule: Beyond::All, beyond, within: String::new() };
         }
         let unknown = |why: &str| Noise {
-            spread: None,
+            rule: Beyond::None,
             beyond: String::new(),
             within: format!("Same program, different speed{why}"),
         };
@@ -128,16 +140,18 @@ impl Noise {
         let shown = figures.with_unit(spread_us * 1e3);
         let is_significant = analysis.judged().step.is_some_and(|step| step.verdict.is_change());
         Noise {
-            // If the step-time difference is not significant, all unexplained parts count as within
-            // the noise.
-            spread: is_significant.then_some(Nanos((spread_us * 1e3) as i64)),
+            rule: if is_significant { Beyond::Apart } else { Beyond::None },
             beyond: format!("Same program, different speed: beyond run-to-run noise ({shown})"),
             within: format!("Same program, different speed: within run-to-run noise ({shown})"),
         }
     }
 
     fn is_beyond(&self, line: &Line) -> bool {
-        self.spread.is_some_and(|spread| line.cost.abs() > spread)
+        match self.rule {
+            Beyond::All => true,
+            Beyond::Apart => line.is_apart,
+            Beyond::None => false,
+        }
     }
 }
 
@@ -153,11 +167,8 @@ fn line(analysis: &Analysis, figures: Figures, of: &BillLine) -> Option<Line> {
         shown,
         place: String::new(),
         usual: String::new(),
-        remark: if of.change.is_none() && !of.advice.is_empty() {
-            format!("try {}", of.advice)
-        } else {
-            String::new()
-        },
+        remark: remark(of, figures),
+        is_apart: of.over_runs.is_some_and(|runs| runs.is_apart == Some(true)),
         inferred: "",
         sites: 0,
         node: of.node,
@@ -177,6 +188,19 @@ fn line(analysis: &Analysis, figures: Figures, of: &BillLine) -> Option<Line> {
         shown: if takes_no_time { String::new() } else { plain.shown.clone() },
         ..plain
     })
+}
+
+/// The range of the price over the runs if it is wide, and what to try.
+fn remark(of: &BillLine, figures: Figures) -> String {
+    let is_wide =
+        |runs: &OverRuns| (runs.high - runs.low).0 as f64 > WIDE * runs.median.abs().0 as f64;
+    let range = of.over_runs.filter(is_wide).map(|runs| {
+        let shown = |price: Nanos| figures.signed(price.0 as f64);
+        format!("{} to {} by run", shown(runs.low), shown(runs.high))
+    });
+    let advice =
+        (of.change.is_none() && !of.advice.is_empty()).then(|| format!("try {}", of.advice));
+    range.into_iter().chain(advice).collect::<Vec<_>>().join("; ")
 }
 
 /// The usual cause of a kind of change. Empty for a change in the kernels of a graph launch: such a change is more

@@ -100,6 +100,8 @@ pub struct Line {
     pub remark: String,
     /// Why the change is only likely; empty if the trace shows it directly.
     pub inferred: &'static str,
+    /// Whether the cost has the same sign for all pairs of runs; also `false` if a side has a single run.
+    pub is_apart: bool,
     /// Number of changed calls in all compared steps.
     pub sites: usize,
     /// The first node of the merged tree with this change; `None` if the change concerns no call.
