@@ -299,7 +299,7 @@ fn a_crate_is_found_only_at_the_beginning_of_a_path() {
 }
 
 /// The Python package only exposes the library, so the crate of the Python package may use only these dependencies.
-const PYTHON: [&str; 7] = [
+const PYTHON: [&str; 8] = [
     "arrow_array",
     "pyo3",
     "rayon",
@@ -307,6 +307,7 @@ const PYTHON: [&str; 7] = [
     "tracetree_cli",
     "tracetree_fleet",
     "tracetree_gate",
+    "tracetree_repro",
 ];
 
 fn dependencies_of(manifest: &str) -> Vec<String> {

@@ -7,17 +7,19 @@ use crate::node::Node;
 use crate::options::Options;
 use crate::origin::Origin;
 use crate::source::Source;
-use crate::table::Table;
+use crate::table;
 use crate::trace::{Trace, Tree};
 use crate::what_if::WhatIf;
 use crate::work::{self, Watch};
-use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tracetree::analysis::account::{LoweringSide, Totals};
 use tracetree::diff::MergedNode;
+use tracetree::escape::one_line;
 use tracetree::program::Query;
 use tracetree::report::{
     Emit, Existing, Layer, Line, Narrative, ReportOptions, TableSet, evidence, lag_text, node_name,
@@ -28,6 +30,7 @@ use tracetree::trace::Nanos;
 use tracetree::tree::CallId;
 use tracetree::{Cancel, Error, ErrorKind, Input, PerSide, Side, Uid};
 use tracetree_cli::{answer_text, summary_text};
+use tracetree_repro::{ScriptOptions, calls_of_line, script};
 
 /// The comparison of two traces, returned by `tracetree.diff`. A comparison owns all its data: the files,
 /// profilers and buffers passed to `diff` are no longer needed.
@@ -49,7 +52,12 @@ pub(crate) struct Comparison {
     origin: Origin,
     /// Path of the HTML page in the most recently written report that has a page.
     page: Mutex<Option<PathBuf>>,
+    /// The tables that were already used, in the order of `TableKind::ALL`.
+    tables: [PyOnceLock<Table>; TableKind::ALL.len()],
 }
+
+/// A table that the comparison and its users share.
+type Table = Py<table::Table>;
 
 /// Compares the runs on one side with the runs on the other side.
 #[pyfunction]
@@ -74,7 +82,8 @@ pub(crate) fn compare(
         tracetree::Comparison::of_runs(runs, &options)
     })?;
     let comparison = compared.map_err(|error| raise(py, &error))?;
-    Ok(Comparison { comparison, origin: origin.map(Arc::new), page: Mutex::new(None) })
+    let tables = [const { PyOnceLock::new() }; TableKind::ALL.len()];
+    Ok(Comparison { comparison, origin: origin.map(Arc::new), page: Mutex::new(None), tables })
 }
 
 /// A node in the merged tree: name, uid on each side, id of the parent node, and whether the node exists on each side.
@@ -94,8 +103,22 @@ fn name_of(kind: TableKind) -> &'static str {
 }
 
 impl Comparison {
+    /// The table of a kind: the same object each time.
     fn of_kind(&self, kind: TableKind) -> Table {
-        Table::new(name_of(kind), kind.of(self.comparison.analysis()), self.origin.clone())
+        let at = TableKind::ALL.into_iter().position(|one| one == kind);
+        let shared = &self.tables[at.expect("every kind is in ALL")];
+        let (name, origin) = (name_of(kind), self.origin.clone());
+        Python::attach(|py| {
+            let create = || match kind {
+                TableKind::WhatIf => WhatIf::create(py, name, &self.comparison, origin),
+                kind => Py::new(
+                    py,
+                    table::Table::new(name, kind.of(self.comparison.analysis()), origin),
+                ),
+            };
+            let table = shared.get_or_try_init(py, create).expect("memory for a table");
+            table.clone_ref(py)
+        })
     }
 
     fn call(&self, py: Python<'_>, side: Side, uid: i64) -> PyResult<CallId> {
@@ -280,8 +303,8 @@ impl Comparison {
     /// The effect of each change on the step time, estimated by replay, and lower bounds of the step time
     /// (`whatif.csv`). The table can be called with a scenario: `d.what_if(host=0.0)`.
     #[getter]
-    fn what_if(&self, py: Python<'_>) -> PyResult<Py<WhatIf>> {
-        WhatIf::new(py, name_of(TableKind::WhatIf), &self.comparison, self.origin.clone())
+    fn what_if(&self) -> Table {
+        self.of_kind(TableKind::WhatIf)
     }
 
     /// The parts of the critical path, which determines when a step ends (`critical_path.csv`).
@@ -454,12 +477,42 @@ impl Comparison {
             (None, Some(uid)) => (Side::Candidate, uid),
             _ => {
                 let message = "explain() takes exactly one of baseline=uid and candidate=uid";
-                return Err(pyo3::exceptions::PyTypeError::new_err(message));
+                return Err(PyTypeError::new_err(message));
             }
         };
         let call = self.call(py, side, uid)?;
         let explanation = py.detach(|| self.comparison.diff().explain(side, call));
         Ok(Explanation::new(&self.comparison, explanation))
+    }
+
+    /// A Python script that repeats one call with random data of the recorded shapes, as `tracetree repro` prints it. The
+    /// script needs only PyTorch. The call is given by its position in `traceEvents`, as `baseline` or as `candidate`, or
+    /// it is the call of a `line` of the bill with the largest difference (the column `bill_line` of the table `bill`).
+    ///
+    /// Raises `TypeError` unless exactly one of the arguments is given, and `UsageError` if there is no such call or the
+    /// call cannot be repeated.
+    #[pyo3(signature = (*, line=None, baseline=None, candidate=None))]
+    fn repro(
+        &self,
+        py: Python<'_>,
+        line: Option<usize>,
+        baseline: Option<i64>,
+        candidate: Option<i64>,
+    ) -> PyResult<String> {
+        let of = |side, uid| self.call(py, side, uid).map(Some);
+        let analysis = self.comparison.analysis();
+        let calls = match (line, baseline, candidate) {
+            (Some(line), None, None) => calls_of_line(analysis, line),
+            (None, Some(uid), None) => Ok(PerSide::new(of(Side::Baseline, uid)?, None)),
+            (None, None, Some(uid)) => Ok(PerSide::new(None, of(Side::Candidate, uid)?)),
+            _ => {
+                let message =
+                    "repro() takes exactly one of line=number, baseline=uid and candidate=uid";
+                return Err(PyTypeError::new_err(message));
+            }
+        };
+        let written = py.detach(|| script(analysis.diff(), calls?, &ScriptOptions::default()));
+        written.map_err(|error| raise(py, &error))
     }
 
     /// Writes the report folder: the usual tables as CSV, the merged tree, `summary.json`, and the formats
@@ -550,8 +603,18 @@ impl Comparison {
         py.detach(|| answer_text(&self.comparison, 100)).trim_end().to_owned()
     }
 
-    fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+    /// What the command line prints, followed by the warnings.
+    fn __str__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("tracetree._notes")?.call_method1("screen", (slf,))
+    }
+
+    /// One line: the names of the sides and the headline.
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let narrative = py.detach(|| Narrative::of(self.comparison.analysis()));
+        let PerSide { baseline, candidate } = &narrative.names;
+        let text =
+            format!("<tracetree.Comparison {baseline} → {candidate}: {}>", narrative.headline);
+        one_line(&text).into_owned()
     }
 
     /// Warnings and remarks about the traces and the comparison: a list of dictionaries with `code`, `severity`

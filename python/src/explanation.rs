@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
 use tracetree::diff::{self, Confidence, PairEvidence, Pass};
+use tracetree::escape::one_line;
 use tracetree::{Analysis, Comparison};
 use tracetree_cli::explanation_text;
 
@@ -83,7 +84,9 @@ impl Explanation {
     }
 
     fn __repr__(&self) -> String {
-        self.__str__()
+        let text = self.__str__();
+        let first: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().collect();
+        format!("<tracetree.Explanation {}: {}>", one_line(&first.join(" ")), self.relation())
     }
 }
 

@@ -36,11 +36,20 @@ pub(crate) struct Table {
     /// rows.
     origin: Origin,
     arrow: OnceLock<ArrowTable>,
+    /// Number of rows.
+    rows: OnceLock<usize>,
 }
 
 impl Table {
     pub(crate) fn new(name: &'static str, table: tables::Table, origin: Origin) -> Table {
-        Table { name, table, origin, arrow: OnceLock::new() }
+        Table { name, table, origin, arrow: OnceLock::new(), rows: OnceLock::new() }
+    }
+
+    /// Number of rows, counted without exporting them.
+    fn count(&self) -> usize {
+        let mut counter = Counter(0);
+        self.table.visit(&mut counter).expect("counting cannot fail");
+        counter.0
     }
 
     /// The table as Arrow data in memory, built on first use. Other Python threads can run while the data is built.
@@ -115,7 +124,11 @@ impl Table {
     }
 
     fn __len__(&self, py: Python<'_>) -> usize {
-        self.arrow(py).row_count()
+        match (self.rows.get(), self.arrow.get()) {
+            (Some(&rows), _) => rows,
+            (None, Some(arrow)) => arrow.row_count(),
+            (None, None) => *py.detach(|| self.rows.get_or_init(|| self.count())),
+        }
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
@@ -175,8 +188,40 @@ impl Table {
     }
 
     /// Iterates over the rows, as dictionaries.
-    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.to_pylist(py, None)?.call_method0("__iter__")
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("tracetree._frames")?.call_method1("iterate", (slf,))
+    }
+
+    /// At most `limit` rows, beginning with the row at the position `start`.
+    fn _rows<'py>(
+        &self,
+        py: Python<'py>,
+        start: usize,
+        limit: usize,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let rows = PyList::empty(py);
+        let units = self.table.columns().iter().map(|column| column.unit).collect();
+        if limit == 0 {
+            return Ok(rows);
+        }
+        let mut dictionaries = Dictionaries {
+            py,
+            names: self.columns(),
+            units,
+            cell: 0,
+            row: PyDict::new(py),
+            rows: &rows,
+            before: start,
+            left: limit,
+            failed: None,
+        };
+        let visited = self.visit(&mut dictionaries);
+        match (dictionaries.failed, dictionaries.left) {
+            (Some(error), _) => Err(error),
+            // `visited` is an error here, because `end_row` stopped the visitor after the last requested row.
+            (None, 0) => Ok(rows),
+            (None, _) => visited.map(|()| rows),
+        }
     }
 
     /// The table as an object of the data frame interchange protocol. Raises `ImportError` if pyarrow is not installed.
@@ -223,29 +268,7 @@ impl Table {
         py: Python<'py>,
         limit: Option<usize>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let rows = PyList::empty(py);
-        let units = self.table.columns().iter().map(|column| column.unit).collect();
-        let left = limit.unwrap_or(usize::MAX);
-        if left == 0 {
-            return Ok(rows);
-        }
-        let mut dictionaries = Dictionaries {
-            py,
-            names: self.columns(),
-            units,
-            cell: 0,
-            row: PyDict::new(py),
-            rows: &rows,
-            left,
-            failed: None,
-        };
-        let visited = self.visit(&mut dictionaries);
-        match (dictionaries.failed, dictionaries.left) {
-            (Some(error), _) => Err(error),
-            // `visited` is an error here, because `end_row` stopped the visitor after the last requested row.
-            (None, 0) => Ok(rows),
-            (None, _) => visited.map(|()| rows),
-        }
+        self._rows(py, 0, limit.unwrap_or(usize::MAX))
     }
 
     /// The table as a pandas data frame: whole numbers as `Int64` with `<NA>`, enumerations as
@@ -344,6 +367,18 @@ impl RowSink for OneColumn<'_, '_> {
     }
 }
 
+/// Counts rows.
+struct Counter(usize);
+
+impl RowSink for Counter {
+    fn cell(&mut self, _: Cell<'_>) {}
+
+    fn end_row(&mut self) -> io::Result<()> {
+        self.0 += 1;
+        Ok(())
+    }
+}
+
 /// Collects rows as dictionaries.
 struct Dictionaries<'a, 'py> {
     py: Python<'py>,
@@ -352,12 +387,17 @@ struct Dictionaries<'a, 'py> {
     cell: usize,
     row: Bound<'py, PyDict>,
     rows: &'a Bound<'py, PyList>,
+    /// Number of rows that are skipped first.
+    before: usize,
     left: usize,
     failed: Option<PyErr>,
 }
 
 impl RowSink for Dictionaries<'_, '_> {
     fn cell(&mut self, cell: Cell<'_>) {
+        if self.before > 0 {
+            return;
+        }
         let added = value(self.py, &cell, self.units[self.cell])
             .and_then(|value| self.row.set_item(&self.names[self.cell], value));
         self.cell += 1;
@@ -367,6 +407,10 @@ impl RowSink for Dictionaries<'_, '_> {
     }
 
     fn end_row(&mut self) -> io::Result<()> {
+        if self.before > 0 {
+            self.before -= 1;
+            return Ok(());
+        }
         let row = std::mem::replace(&mut self.row, PyDict::new(self.py));
         if let Err(error) = self.rows.append(row) {
             self.failed = Some(error);

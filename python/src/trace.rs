@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use tracetree::CallTree;
 use tracetree::analysis::efficiency::{EfficiencyInfo, Models, Peaks, TraceEfficiency};
 use tracetree::analysis::memory::MemorySummary;
+use tracetree::escape::one_line;
 use tracetree::program::{TraceInfo, rank_of};
 use tracetree::report::{DescribedTrace, write_info_json};
 use tracetree::trace::Uid;
@@ -137,7 +138,8 @@ impl Trace {
     }
 
     fn __repr__(&self) -> String {
-        format!("<tracetree.Trace {}: {} events>", self.source(), self.__len__())
+        let events = self.__len__();
+        format!("<tracetree.Trace {}: {events} events>", one_line(self.source()))
     }
 }
 
@@ -198,7 +200,8 @@ impl Tree {
     }
 
     fn __repr__(&self) -> String {
-        format!("<tracetree.Tree {}: {} calls>", self.tree.trace().source(), self.tree.len())
+        let source = one_line(self.tree.trace().source());
+        format!("<tracetree.Tree {source}: {} calls>", self.tree.len())
     }
 }
 

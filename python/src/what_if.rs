@@ -26,15 +26,16 @@ pub(crate) struct WhatIf {
 }
 
 impl WhatIf {
-    pub(crate) fn new(
+    pub(crate) fn create(
         py: Python<'_>,
         name: &'static str,
         comparison: &Comparison,
         origin: Origin,
-    ) -> PyResult<Py<WhatIf>> {
+    ) -> PyResult<Py<Table>> {
         let table = Table::new(name, TableKind::WhatIf.of(comparison.analysis()), origin);
         let this = WhatIf { comparison: comparison.clone() };
-        Py::new(py, PyClassInitializer::from(table).add_subclass(this))
+        let table = Bound::new(py, PyClassInitializer::from(table).add_subclass(this))?;
+        Ok(table.into_super().unbind())
     }
 }
 

@@ -75,24 +75,24 @@ def test_captures_are_used_as_by_the_command(tmp_path: Path) -> None:
 
 def test_invalid_captures_are_refused(pair: tuple[Path, Path]) -> None:
     with pytest.raises(TypeError, match="a capture must be a path"):
-        tracetree.diff(*pair, baseline_captures=7)
+        tracetree.diff(*pair, options=tracetree.Options(baseline_captures=7))
     with pytest.raises(ValueError, match="empty"):
-        tracetree.diff(*pair, candidate_captures=[])
+        tracetree.diff(*pair, options=tracetree.Options(candidate_captures=[]))
     graph = H100 / "decode_graph.pt.trace.json.gz"
     with pytest.raises(FileNotFoundError):
-        tracetree.diff(graph, graph, candidate_captures="no_such_capture.json")
+        tracetree.diff(graph, graph, options=tracetree.Options(candidate_captures="no_such_capture.json"))
 
 
 def test_a_comparison_shows_what_was_captured() -> None:
     graph = H100 / "decode_graph.pt.trace.json.gz"
     capture = H100 / "decode_graph.capture.pt.trace.json.gz"
     eager = H100 / "decode_eager.pt.trace.json.gz"
-    captured = tracetree.diff(eager, graph, candidate_captures=capture)
-    bare = tracetree.diff(eager, graph, candidate_captures=False)
+    captured = tracetree.diff(eager, graph, options=tracetree.Options(candidate_captures=capture))
+    bare = tracetree.diff(eager, graph, options=tracetree.Options(candidate_captures=False))
     assert len(captured.graphs) == 4 and len(bare.graphs) == 0
     assert captured.summary()["points_of_difference"] < bare.summary()["points_of_difference"]
     read = tracetree.open(capture)
-    again = tracetree.diff(eager, graph, candidate_captures=[read])
+    again = tracetree.diff(eager, graph, options=tracetree.Options(candidate_captures=[read]))
     assert again.summary() == captured.summary()
 
 

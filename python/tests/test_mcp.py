@@ -21,7 +21,7 @@ mcp = pytest.importorskip("mcp")
 from tracetree import mcp as served  # noqa: E402
 from tracetree._escape import shown  # noqa: E402
 
-TOOLS = {"traces", "compare", "changes", "call_site", "tree", "explain", "gate", "memory"}
+TOOLS = {"traces", "compare", "changes", "call_site", "tree", "explain", "repro", "gate", "memory"}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def asked(root: Path, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple
 def test_the_tools_answer_in_pages(root: Path, d: tracetree.Comparison) -> None:
     calls = [
         ("compare", SIDES),
-        ("compare", {**SIDES, "page": 3}),
+        ("compare", {**SIDES, "page": 2}),
         ("changes", SIDES),
         ("call_site", {**SIDES, "change": 0}),
         ("call_site", {**SIDES, "change": 0, "max_bytes": 1000}),
@@ -83,7 +83,7 @@ def test_the_tools_answer_in_pages(root: Path, d: tracetree.Comparison) -> None:
     (compare, second, changes, site, short, subtree, found, roots, explained, failing, passing) = (
         text for _, text in answers
     )
-    assert "5.336 → 5.024 ms per step" in compare and re.search(r"\(page 1 of 3; for the next page, pass page=2\)$", compare)
+    assert "5.336 → 5.024 ms per step" in compare and re.search(r"\(page 1 of 2; for the next page, pass page=2\)$", compare)
     assert "warning: LAUNCH_NOT_CAPTURED" in second
     assert "change 0: -0.638 ms per step environment: The environments differ" in changes
     assert site.startswith("baseline=resnet.rocm.json.gz, candidate=resnet.cuda.json.gz\n")
@@ -94,6 +94,14 @@ def test_the_tools_answer_in_pages(root: Path, d: tracetree.Comparison) -> None:
     assert explained == str(d.explain(baseline=38)) or "page 1" in explained
     assert failing.startswith("FAIL") and "aten::mul" in failing and "with 1 run per side" in failing
     assert passing.startswith("PASS") and "runs 3 | 3" in passing
+
+
+def test_the_pages_of_a_script_are_the_script(root: Path, d: tracetree.Comparison) -> None:
+    pages = [("repro", {**SIDES, "uid": 35, "side": "candidate", "page": page, "max_bytes": 16000}) for page in (1, 2, 3)]
+    answers = asked(root, pages)
+    assert [failed for failed, _ in answers] == [False] * 3
+    text = "\n".join(re.sub(r"\n\(page \d of 3.*\)$", "", page) for _, page in answers)
+    assert text + "\n" == d.repro(candidate=35)
 
 
 def test_errors_are_answers(root: Path) -> None:
@@ -117,7 +125,7 @@ def test_errors_are_answers(root: Path) -> None:
         "is not below an allowed folder",
         "is not below an allowed folder",
         "missing.json",
-        "there is no page 9: the last page is 3",
+        "there is no page 9: the last page is 2",
         "there is no change 99",
         "event 99999999",
         "event 9223372036854775808: uids are positions in traceEvents",

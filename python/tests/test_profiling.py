@@ -61,7 +61,7 @@ def test_the_handler_writes_a_file_for_each_rank_and_step(
     pair: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RANK", "3")
-    handler = tracetree.trace_handler(tmp_path / "runs")
+    handler = tracetree.handler(tmp_path / "runs")
     profiler = StandIn(pair[0])
     for step in (5, 10):
         profiler.step_num = step
@@ -81,7 +81,7 @@ def test_a_failed_export_leaves_no_file(pair: tuple[Path, Path], tmp_path: Path)
             raise OSError("the disk is full")
 
     with pytest.raises(OSError, match="full"):
-        tracetree.trace_handler(tmp_path)(Broken(pair[0]))
+        tracetree.handler(tmp_path)(Broken(pair[0]))
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
@@ -93,7 +93,7 @@ def test_recordings_into_one_folder_are_its_runs(
     for _ in range(3):
         for rank in ("0", "1"):
             monkeypatch.setenv("RANK", rank)
-            tracetree.trace_handler(tmp_path / "old")(profiler)
+            tracetree.handler(tmp_path / "old")(profiler)
     files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.gz"))
     assert files == [f"old/run{run}/rank{rank}.json.gz" for run in range(3) for rank in range(2)]
     # The runs of a folder are the runs of a side. Two ranks are not.
@@ -103,9 +103,9 @@ def test_recordings_into_one_folder_are_its_runs(
     assert len(compared.summary()["trace1"]["runs"]) > 0 and compared.summary()["trace1"]["runs"]["count"] == 3
     # A run with a given number is recorded once.
     with pytest.raises(FileExistsError, match="run2 already has a trace of rank 1"):
-        tracetree.trace_handler(tmp_path / "old", run=2)
-    tracetree.trace_handler(tmp_path / "old", run=7)(profiler)
-    tracetree.trace_handler(tmp_path / "old")(profiler)
+        tracetree.handler(tmp_path / "old", run=2)
+    tracetree.handler(tmp_path / "old", run=7)(profiler)
+    tracetree.handler(tmp_path / "old")(profiler)
     assert (tmp_path / "old" / "run8" / "rank1.json.gz").is_file()
 
 
@@ -130,7 +130,7 @@ def test_the_handler_follows_no_link_that_waits_under_a_temporary_name(
     for name in [f".{os.getpid()}.rank0.json.gz", "rank0.json.gz", "rank0.json.gz.part"]:
         (runs / name).symlink_to(tmp_path / "precious")
     (runs / "rank0.json.gz").unlink()
-    tracetree.trace_handler(runs.parent, run=0)(StandIn(pair[0]))
+    tracetree.handler(runs.parent, run=0)(StandIn(pair[0]))
     assert (tmp_path / "precious").read_text() == "mine"
     assert not (runs / "rank0.json.gz").is_symlink()
 

@@ -197,7 +197,7 @@ def test_duckdb_queries_tables_directly(d: tracetree.Comparison) -> None:
     rows = d.rows
     ((total, count),) = duckdb.sql("select sum(difference_us), count(*) from rows").fetchall()
     assert count == len(rows)
-    assert abs(total - d.summary()["difference_us"]) < 1e-6
+    assert abs(total - d.summary()["gpu_time_difference_us"]) < 1e-6
     kernels = d.kernels
     ((joined,),) = duckdb.sql(
         "select sum(k.kernel_time_us) from kernels k join rows r using (row_id) "

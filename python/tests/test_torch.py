@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import random
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -111,7 +114,7 @@ def test_the_handler_names_files_by_the_schedule(step: Callable[[], None], tmp_p
         "ever": ({"wait": 1, "warmup": 1, "active": 2}, ["rank0.step4.json.gz", "rank0.step8.json.gz"]),
     }
     for name, (counts, files) in cases.items():
-        handler = tracetree.trace_handler(tmp_path / name)
+        handler = tracetree.handler(tmp_path / name)
         schedule = torch.profiler.schedule(**counts) if counts else None
         with torch.profiler.profile(on_trace_ready=handler, schedule=schedule) as profiler:
             for _ in range(9):
@@ -155,22 +158,79 @@ def test_a_step_compared_with_itself_has_no_changes(step: Callable[[], None], tm
         order.append("B")
         step()
 
-    d = tracetree.compare_steps(step, step, runs=3, folder=tmp_path)
-    assert changed(d) == []
-    assert "programs are identical" in d.text()
-    assert "medians of 3 runs each" in d.answer
+    c = tracetree.compare(step, step, runs=3, folder=tmp_path)
+    assert changed(c.comparison) == []
+    assert "programs are identical" in c.comparison.text()
+    assert "medians of 3 runs each" in c.comparison.answer
+    assert c.step.significant in (True, False) and c.step.ratio == c.step.candidate_us / c.step.baseline_us
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == [f"{side}.run{run}.json.gz" for side in ("after", "before") for run in range(3)]
     assert {steps_of(str(path)) for path in tmp_path.iterdir()} == {5}
-    tracetree.compare_steps(before, after, runs=4, steps=1, warmup=1)
+    tracetree.compare(before, after, runs=4, steps=1, warmup=1)
     # Each function is called once to warm up, then twice in each recording.
     assert "".join(order) == "AB" + "AABB" + "BBAA" + "AABB" + "BBAA"
+
+
+def old(x: Any) -> Any:
+    return (x.softmax(-1) @ x).relu()
+
+
+def new(x: Any) -> Any:
+    return (x.softmax(-1) @ x).relu()
+
+
+def longer(x: Any) -> Any:
+    return (x.softmax(-1) @ x).relu().cumsum(0)
+
+
+def identical(c: tracetree.StepComparison) -> bool:
+    return "programs are identical" in c.comparison.text() and changed(c.comparison) == []
+
+
+def test_equal_bodies_are_identical() -> None:
+    x = torch.randn(64, 64)
+    assert identical(tracetree.compare(old, new, x, runs=2))
+    # A lambda, a partial function or a method around a function is not a change, in either direction.
+    wrappers: list[Callable[..., Any]] = [lambda y: old(y), functools.partial(old), Step().run]
+    for wrapper in wrappers:
+        assert identical(tracetree.compare(old, wrapper, x, runs=1))
+        assert identical(tracetree.compare(wrapper, new, x, runs=1))
+
+
+class Step:
+    """A step as a method."""
+
+    def run(self, x: Any) -> Any:
+        return (x.softmax(-1) @ x).relu()
+
+
+def test_modules_are_compared_with_their_inputs() -> None:
+    torch.manual_seed(0)
+    one, other = (torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU()) for _ in range(2))
+    x = torch.randn(32, 64)
+    assert identical(tracetree.compare(one, other, x, runs=1))
+    assert identical(tracetree.compare(one, lambda y: one(y), x, runs=1))
+    c = tracetree.compare(one, torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.GELU()), x, runs=1)
+    assert any("GELU" in line.sentence or "gelu" in line.sentence for line in c.bill)
+
+
+def test_a_line_of_the_bill_names_its_source_and_its_call(tmp_path: Path) -> None:
+    c = tracetree.compare(old, longer, torch.randn(64, 64), runs=1)
+    line = next(line for line in c.bill if line.kind == "change")
+    assert "cumsum" in line.sentence and line.uids
+    assert line.file is not None and line.file.endswith("test_torch.py")
+    assert line.line == longer.__code__.co_firstlineno and line.sentence.startswith("Added: ")
+    (_, uid) = line.uids[0]
+    assert uid is not None and "cumsum" in c.comparison.node(uid, "candidate").name
+    (tmp_path / "call.py").write_text(c.repro(line))
+    done = subprocess.run([sys.executable, tmp_path / "call.py"], capture_output=True, text=True)
+    assert "aten::cumsum" in done.stdout, done.stderr
 
 
 def test_ten_comparisons_of_one_program_find_no_change(
     step: Callable[[], None], tmp_path: Path
 ) -> None:
-    tracetree.compare_steps(step, step, runs=4, folder=tmp_path)
+    tracetree.compare(step, step, runs=4, folder=tmp_path)
     runs = sorted(tmp_path.iterdir())
     for seed in range(10):
         random.Random(seed).shuffle(runs)
@@ -188,11 +248,11 @@ def test_an_added_op_is_the_change(step: Callable[[], None]) -> None:
     def same() -> None:
         step()
 
-    added = tracetree.compare_steps(same, slower, runs=3)
-    assert any("aten::cumsum" in str(change["sentence"]) for change in added.changes.to_pylist())
-    removed = tracetree.compare_steps(slower, same, runs=3)
-    assert any("aten::cumsum" in str(change["sentence"]) for change in removed.changes.to_pylist())
-    assert len(changed(added)) == len(changed(removed))
+    added = tracetree.compare(same, slower, runs=3)
+    assert any("aten::cumsum" in line.sentence for line in added.bill)
+    removed = tracetree.compare(slower, same, runs=3)
+    assert any("aten::cumsum" in line.sentence for line in removed.bill)
+    assert len(changed(added.comparison)) == len(changed(removed.comparison))
 
 
 def test_an_exception_in_a_step_is_raised(step: Callable[[], None], tmp_path: Path) -> None:
@@ -200,12 +260,8 @@ def test_an_exception_in_a_step_is_raised(step: Callable[[], None], tmp_path: Pa
         raise OverflowError("in the step")
 
     with pytest.raises(OverflowError, match="in the step"):
-        tracetree.compare_steps(step, broken, folder=tmp_path)
+        tracetree.compare(step, broken, folder=tmp_path)
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(TypeError, match="before must be a function that runs one step, not str"):
-        tracetree.compare_steps("before.json", step)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="runs must be at least 1, not 0"):
-        tracetree.compare_steps(step, step, runs=0)
 
 
 def test_recording_warns_of_nothing_when_all_is_well(step: Callable[[], None], tmp_path: Path) -> None:

@@ -177,9 +177,11 @@ def test_launches_of_two_platforms_are_no_common_ancestor(ran: dict[str, Any]) -
     frame = ran["df_stats"]
     names = set(frame["lowest_common_ancestor_name"].dropna())
     assert not [name for name in names if name.startswith(("hip", "cuda", "cu"))]
-    # The only GPU events without a common ancestor are below unmatched backward ops, whose parent is the thread.
+    # The only GPU events without a common ancestor are below unmatched ops, whose parent is the thread.
     without = frame[frame["lowest_common_ancestor_name"].isna()]
-    assert set(without["cpu_op_name"]) == {"aten::miopen_batch_norm_backward", "aten::cudnn_batch_norm_backward"}
+    unmatched = {"aten::miopen_batch_norm_backward", "aten::cudnn_batch_norm_backward", "aten::copy_"}
+    assert set(without["cpu_op_name"]) == unmatched
+    assert without["lowest_common_ancestor_id"].isna().all()
 
 
 def test_arguments_are_tuples_and_modules_have_a_root(ran: dict[str, Any]) -> None:
@@ -187,9 +189,92 @@ def test_arguments_are_tuples_and_modules_have_a_root(ran: dict[str, Any]) -> No
     row = frame[frame["cpu_op_name"] == "aten::miopen_convolution"].iloc[0]
     assert row["Input Dims"][:2] == ((128, 3, 32, 32), (32, 3, 3, 3))
     assert row["Input type"][:2] == ("float", "float")
-    assert row["nn_module_parent"] == row["nn_module_stack"].split(";")[-1] == "nn.Module: Conv2d_0"
-    assert "root" in set(frame["nn_module_parent"])
-    assert not frame["nn_module_stack"].eq("").any()
+    # Without Python frames, no call is inside a module.
+    assert set(frame["nn_module_parent"]) == set(frame["nn_module_stack"]) == {"root"}
+
+
+def test_python_frames_are_added_on_request(pair: tuple[Path, Path]) -> None:
+    from tracetree.tracelens import TraceDiff, TreePerfAnalyzer
+
+    trees = [TreePerfAnalyzer.from_file(path, add_python_func=True).tree for path in pair]
+    td = TraceDiff(*trees)
+    frame = td.generate_diff_stats()
+    row = frame[frame["cpu_op_name"] == "aten::miopen_convolution"].iloc[0]
+    assert row["nn_module_stack"] == "nn.Module: ResNet_0;nn.Module: Conv2d_0"
+    assert row["nn_module_parent"] == "nn.Module: Conv2d_0" and "root" in set(frame["nn_module_parent"])
+    tree = trees[0]
+    event = tree.get_UID2event(38)
+    module = tree.get_UID2event(31)
+    assert module["name"] == "nn.Module: Conv2d_0" and tree.get_nn_module_parent(event) == 31
+    outer = tree.get_nn_module_parent(module)
+    assert outer == 28 and 31 in tree.get_nn_module_children(tree.get_UID2event(outer))
+    assert tree.get_nn_module_children(module) == [] and tree.get_nn_module_parent(tree.get_UID2event(outer)) is None
+    stack = tree.traverse_parents_and_get_callstack(event, filter=None)
+    assert stack[:3] == ["aten::_convolution", "aten::convolution", "aten::conv2d"]
+    assert tree.traverse_parents_and_get_callstack(event, ("nn.Module",)) == [
+        "aten::_convolution", "nn.Module: Conv2d_0", "nn.Module: ResNet_0"
+    ]
+    assert tree.traverse_parents_and_get_callstack(event) == ["aten::_convolution"]
+    # The parent of an op is a frame, and without frames the op above it.
+    convolution = tree.get_UID2event(36)
+    assert convolution["name"] == "aten::conv2d" and tree.get_parent_event(convolution)["cat"] == "python_function"
+    tree.build_tree()
+    assert tree.get_parent_event(tree.get_UID2event(36)) is None
+    assert tree.get_parent_event(tree.get_UID2event(38))["name"] == "aten::convolution"
+    for method in (tree.get_nn_module_parent, tree.get_nn_module_children):
+        with pytest.raises(ValueError, match="needs the Python frames: pass add_python_func=True"):
+            method(module)
+
+
+def test_backward_events_are_linked_to_their_forward_ops(ran: dict[str, Any]) -> None:
+    tree = ran["tree1"]
+    tree.link_all_fwd_bwd_events()
+    linked = [event for event in tree.events if "fwd_event" in event]
+    assert len(linked) > 50
+    for event in linked:
+        forward = tree.get_UID2event(event["fwd_event"])
+        assert event["UID"] in forward["bwd_events"] and forward["tid"] != event["tid"]
+        assert forward["args"]["Sequence number"] == event["args"]["Sequence number"]
+        assert event["UID"] in tree.get_subtree_bwd_events(forward["UID"])
+    convolution = next(event for event in linked if event["name"].endswith("ConvolutionBackward0"))
+    stack = tree.traverse_parents_and_get_callstack(convolution, filter=None, follow_fwd_link=True)
+    assert stack == [convolution["name"], "[FWD]", "aten::convolution", "aten::conv2d"]
+
+
+def test_annotations_and_metadata_are_read(ran: dict[str, Any]) -> None:
+    tree = ran["tree1"]
+    tree.apply_annotation(name_filters=["aten::conv2d"])
+    found = [event for event in tree.events if "annotation" in event]
+    assert found and all(event["name"] == "aten::conv2d" for event in found)
+    assert {event["annotation"] for event in found} == {"ProfilerStep#3", "ProfilerStep#4", "ProfilerStep#5"}
+    assert len(found) == 45
+    assert tree.metadata[950][950] == {"process_name": "python3", "thread_name": "thread 950 (python3)"}
+
+
+def test_errors_come_before_the_merge(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    from tracetree.tracelens import TraceDiff, TreePerfAnalyzer
+
+    td = TraceDiff(*(TreePerfAnalyzer.from_file(path).tree for path in pair))
+    td.merged_tree = None
+    for call in (
+        lambda: td.print_merged_tree(tmp_path / "tree.txt"),
+        lambda: td.print_merged_subtree(uid_tree1=38),
+        td.generate_diff_stats,
+    ):
+        with pytest.raises(ValueError, match="merged_tree is not initialized. Call merge_trees.. first."):
+            call()
+    assert td.merge_trees() is td.merged_tree
+    td.print_merged_tree(tmp_path / "tree.txt")
+
+
+def test_analyzers_take_the_arguments_of_tracelens(pair: tuple[Path, Path]) -> None:
+    from tracetree.tracelens import TreePerfAnalyzer
+
+    tree = TreePerfAnalyzer.from_file(pair[0], jax=False, arch=None, python_path=None).tree
+    analyzer = TreePerfAnalyzer(tree, jax=False, add_python_func=True)
+    assert analyzer.tree is tree and analyzer.add_python_func and tree.add_python_func
+    with pytest.raises(NotImplementedError, match="pass XLA profiles to tracetree.diff"):
+        TreePerfAnalyzer(tree, jax=True)
 
 
 def test_frames_are_written_as_they_are(ran: dict[str, Any]) -> None:
@@ -262,6 +347,29 @@ def test_identical_traces_have_no_source(pair: tuple[Path, Path]) -> None:
     assert len(td.get_diff_stats_df()) == 1023
     assert {tuple(entry) for entry in td.cpu_op_map.values()} == {("kernels", "nn_module_parents")}
     assert td.pod1 == td.pod2 == set() and td.db1 == td.db2 == []
+
+
+def test_traces_without_gpu_events_have_empty_frames(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from conftest import EXAMPLES
+    from tracetree.tracelens import TraceDiff, TreePerfAnalyzer
+
+    paths = [EXAMPLES / "cpu" / f"cpu_{name}.pt.trace.json.gz" for name in ("base", "bias")]
+    td = TraceDiff(*(TreePerfAnalyzer.from_file(path).tree for path in paths))
+    td.generate_tracediff_report()
+    assert td.diff_stats_df.empty and td.cpu_op_map is None and td.identical_traces
+    assert "[TraceDiff] No GPU events found in either trace" in capsys.readouterr().out
+    td.print_tracediff_report_files(tmp_path)
+    assert "aten::" in (tmp_path / "merged_tree_output.txt").read_text(encoding="utf-8")
+
+
+def test_kernels_whose_launch_is_not_recorded_have_no_rows(real: Path) -> None:
+    from tracetree.tracelens import TraceDiff, TreePerfAnalyzer
+
+    path = real / "odd" / "gpu_only.mi210.json.gz"
+    td = TraceDiff(*(TreePerfAnalyzer.from_file(path).tree for _ in range(2)))
+    with pytest.warns(tracetree.TraceWarning, match=f"NO_CPU_OP: {len(td.comparison.kernels)} GPU events"):
+        td.generate_tracediff_report()
+    assert len(td.comparison.kernels) > 0 and len(td.diff_stats_df) == 0 and td.get_diff_stats_df() is None
 
 
 def test_events_are_dictionaries(ran: dict[str, Any], raw: list[Any]) -> None:
@@ -373,15 +481,23 @@ def test_a_call_is_found_by_name_and_drawn_on_both_sides(
     assert f"Name: {long['name'][:64]}.., Duration" in capsys.readouterr().out
 
 
-def test_lists_are_aligned_as_the_trees_are(ran: dict[str, Any]) -> None:
+def test_lists_are_aligned_by_the_names_of_their_events(ran: dict[str, Any]) -> None:
     td = ran["td"]
     children = [tree.get_UID2event(uid)["children"] for tree, uid in ((td.baseline, 38), (td.variant, 35))]
     steps = td.wagner_fischer(*children, {})
     assert len([step for step in steps if step[0] != "insert"]) == len(children[0])
     assert len([step for step in steps if step[0] != "delete"]) == len(children[1])
+    by_name = {name: [tree.events[uid]["name"] for uid in uids] for name, tree, uids in
+               zip(("one", "two"), (td.baseline, td.variant), children)}
+    for kind, i, j in steps:
+        assert (kind == "match") == (i is not None and j is not None and by_name["one"][i] == by_name["two"][j])
     roots = td.baseline.cpu_root_nodes[:5]
     twins = [td.get_corresponding_uid(1, uid) for uid in roots]
     assert td.wagner_fischer(roots, twins) == [("match", at, at) for at in range(5)]
+    # One item fewer is one deletion, wherever it is.
+    for gone in range(5):
+        left = [uid for at, uid in enumerate(twins) if at != gone]
+        assert [kind for kind, _, _ in td.wagner_fischer(roots, left)].count("delete") == 1
     assert td.wagner_fischer(roots[:1], []) == [("delete", 0, None)]
     assert td.wagner_fischer([], twins[:1]) == [("insert", None, 0)]
 
@@ -399,23 +515,114 @@ def test_trees_of_parsed_events_are_accepted(pair: tuple[Path, Path], d: tracetr
         assert td.comparison.rows.column(column) == d.rows.column(column)
     assert len(td.generate_diff_stats()) == 2085
     native = TraceDiff(tracetree.open(pair[0]).tree(), tracetree.open(pair[1]).tree())
-    assert native.merged_uid_map == td.merged_uid_map
+    for tree in trees:
+        tree.build_tree()
+    assert native.merged_uid_map == TraceDiff(*trees).merged_uid_map
 
 
-def test_real_traces_have_the_figures_of_tracelens(real: Path) -> None:
+#: The rows of TraceLens for BERT, MI300X against H100: `cpu_op_uid`, `gpu_op_uid`, `kernel_time` and `busy_time` (equal in
+#: these rows) in both traces, in the order of its data frame, and the name of the op and of the lowest common ancestor.
+BERT = [
+    ((8, 2467, 3.086), (8, 2103, 3.136), "aten::index_select"),
+    ((15, 2469, 2.645), (15, 2107, 3.264), "aten::index_select"),
+    ((19, 2471, 2.324), (19, 2111, 1.728), "aten::add"),
+    ((23, 2473, 3.327), (23, 2115, 3.424), "aten::index_select"),
+    ((27, 2475, 2.565), (27, 2119, 1.696), "aten::add_"),
+    ((29, 2477, 4.128), (29, 2123, 3.263), "aten::native_layer_norm"),
+    ((36, 2479, 4.048), (36, 2127, 1.76), "aten::eq"),
+    ((37, 2481, 4.329), (37, 2131, 3.648), "aten::all"),
+    ((41, 2483, 2.404), (41, 2135, 2.24), "aten::_local_scalar_dense"),
+    ((48, 2485, 5.331), (48, 2145, 5.824), "aten::addmm"),
+    ((60, 2487, 5.091), (60, 2153, 5.727), "aten::addmm"),
+    ((72, 2489, 4.97), (72, 2161, 5.887), "aten::addmm"),
+    ((86, 2491, 32.032), (86, 2169, 10.08), "aten::_flash_attention_forward"),
+    ((115, 2493, 5.411), (105, 2177, 5.664), "aten::addmm"),
+    ((119, 2495, 2.284), (109, 2181, 1.664), "aten::add"),
+]
+
+#: The names summaries of TraceLens (traces/MANIFEST.md): rows and ms in both traces. Names in `DEVIATIONS` differ, for the
+#: reasons in docs/reference/tracelens.md.
+NAMES = {
+    "timesformer": {
+        "aten::_softmax": (24, 41.857, 68.781), "aten::bmm": (48, 41.329, 44.998), "aten::addmm": (85, 12.815, 8.570),
+        "aten::mul": (24, 11.024, 15.556), "aten::copy_": (123, 6.134, 10.838),
+        "aten::native_layer_norm": (37, 2.300, 2.203), "aten::cat": (38, 1.528, 3.083), "aten::gelu": (12, 1.210, 1.534),
+        "aten::add": (38, 1.165, 1.500),
+    },
+    "vit": {
+        "aten::addmm": (73, 0.942, 0.735), "aten::scaled_dot_product_attention": (12, 0.375, 0.123),
+        "aten::native_layer_norm": (25, 0.140, 0.111), "aten::add": (25, 0.130, 0.057), "aten::gelu": (12, 0.066, 0.061),
+        "aten::_convolution": (1, 0.053, 0.130), "aten::cat": (1, 0.007, 0.007), "aten::tanh": (1, 0.004, 0.002),
+    },
+    "bert": {
+        "aten::addmm": (26, 0.174, 0.198), "aten::scaled_dot_product_attention": (4, 0.114, 0.037),
+        "aten::native_layer_norm": (10, 0.040, 0.031), "aten::gelu": (5, 0.022, 0.010), "aten::add": (9, 0.019, 0.015),
+        "aten::index_select": (3, 0.009, 0.010), "aten::all": (1, 0.004, 0.004), "aten::eq": (1, 0.004, 0.002),
+        "aten::add_": (1, 0.003, 0.002),
+    },
+}
+DEVIATIONS = {
+    "timesformer": {"aten::copy_"},
+    "vit": {"aten::scaled_dot_product_attention", "aten::_convolution"},
+    "bert": {"aten::scaled_dot_product_attention"},
+}
+
+
+def of_real_pair(real: Path, model: str) -> Any:
     from tracetree.tracelens import TraceDiff, TreePerfAnalyzer
 
-    folder = real / "mi300_h100"
-    trees = [TreePerfAnalyzer.from_file(folder / f"timesformer.{device}.json.gz").tree for device in ("mi300", "h100")]
-    td = TraceDiff(*trees)
+    paths = [real / "mi300_h100" / f"{model}.{device}.json.gz" for device in ("mi300", "h100")]
+    td = TraceDiff(*(TreePerfAnalyzer.from_file(path).tree for path in paths))
     td.generate_tracediff_report()
-    sums = td.diff_stats_df.groupby("source")["kernel_time"].sum()
-    # TraceLens reported these sums in 2025 (traces/MANIFEST.md).
-    assert sums["trace1"] / 1e3 == pytest.approx(119.853, abs=0.001)
-    assert sums["trace2"] / 1e3 == pytest.approx(158.433, abs=0.001)
-    by_op = td.diff_stats_df.groupby(["cpu_op_name", "source"])["kernel_time"].sum() / 1e3
-    assert by_op["aten::_softmax", "trace1"] == pytest.approx(41.857, abs=0.001)
-    assert by_op["aten::_softmax", "trace2"] == pytest.approx(68.781, abs=0.001)
+    return td
+
+
+def test_rows_have_the_values_and_the_order_of_tracelens(real: Path) -> None:
+    frame = of_real_pair(real, "bert").diff_stats_df
+    columns = ["source", "cpu_op_name", "lowest_common_ancestor_name", "cpu_op_uid", "gpu_op_uid", "kernel_time", "busy_time"]
+    rows = [
+        (f"trace{number}", name, name, *own, own[2])
+        for first, second, name in BERT
+        for number, own in ((1, first), (2, second))
+    ]
+    for column, values in zip(columns, zip(*rows)):
+        assert list(frame[column].head(len(rows))) == list(values), column
+    assert frame["nn_module_parent"].eq("root").all()
+
+
+@pytest.mark.parametrize("model", NAMES)
+def test_names_have_the_times_of_tracelens(model: str, real: Path) -> None:
+    td = of_real_pair(real, model)
+    summary = td.diff_stats_names_summary_df.set_index("name")
+    # The data frames agree with each other: the ancestors are the names of the summary.
+    by_ancestor = td.diff_stats_df.groupby(["lowest_common_ancestor_name", "source"])["kernel_time"].sum() / 1e3
+    differing = set()
+    for name, (rows, *times) in NAMES[model].items():
+        known = summary.loc[name] if name in summary.index else None
+        equal = known is not None and known["row_count"] == rows
+        for number, time in enumerate(times, 1):
+            own = 0.0 if known is None else known[f"kernel_time_trace{number}_sum_ms"]
+            assert own == pytest.approx(by_ancestor.get((name, f"trace{number}"), 0.0), abs=1e-9), name
+            equal = equal and own == pytest.approx(time, abs=0.0006)
+        differing |= set() if equal else {name}
+    assert differing == DEVIATIONS[model]
+    # Whatever the names, all times add up.
+    for number in (1, 2):
+        total = td.diff_stats_df.query(f"source == 'trace{number}'")["kernel_time"].sum() / 1e3
+        assert total == pytest.approx(summary[f"kernel_time_trace{number}_sum_ms"].sum(), abs=1e-6)
+
+
+def test_a_large_pair_takes_less_than_two_seconds(real: Path) -> None:
+    import time
+
+    from tracetree.tracelens import TraceDiff, TreePerfAnalyzer
+
+    names = ("resnet_act_checkpoint.mi300", "resnet50_ddp.a100")
+    begin = time.process_time()
+    td = TraceDiff(*(TreePerfAnalyzer.from_file(real / "training" / f"{name}.json.gz").tree for name in names))
+    td.generate_tracediff_report()
+    assert len(td.diff_stats_df) == 6459
+    assert time.process_time() - begin < 2.0
 
 
 def test_what_is_not_offered_says_so(pair: tuple[Path, Path]) -> None:
@@ -428,8 +635,11 @@ def test_what_is_not_offered_says_so(pair: tuple[Path, Path]) -> None:
     analyzer = TreePerfAnalyzer.from_file(pair[0])
     with pytest.raises(AttributeError, match="get_df_kernels is not offered: .*efficiency"):
         analyzer.get_df_kernels()
-    with pytest.raises(AttributeError, match="no attribute 'link_fwd_bwd_events'"):
-        analyzer.tree.link_fwd_bwd_events()
+    with pytest.raises(AttributeError, match="no attribute 'get_seq_nums_for_node_subtree'"):
+        analyzer.tree.get_seq_nums_for_node_subtree(0)
+    native = tracetree.open(pair[0]).tree()
+    with pytest.raises(AttributeError, match="TraceDiff has no attribute 'is_gpu_path' .*: use td.comparison"):
+        TraceDiff(native, native).is_gpu_path
     with pytest.raises(NotImplementedError, match="use tracetree.diff for other formats"):
         DataLoader.load_data("profile.xplane.pb")
 

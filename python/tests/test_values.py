@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import H100
+from conftest import EXAMPLES, H100
 
 import tracetree
 
@@ -31,7 +31,7 @@ def test_a_comparison_can_be_pickled_in_another_process(
 ) -> None:
     before = tmp_path / "before.json.gz"
     shutil.copy(pair[0], before)
-    made = tracetree.diff(before, pair[1].read_bytes(), names=("old", "new"), stacks=1)
+    made = tracetree.diff(before, pair[1].read_bytes(), names=("old", "new"), options=tracetree.Options(stacks=1))
     saved = pickle.dumps(made)
     before.unlink()
     code = (
@@ -50,7 +50,7 @@ def test_a_comparison_can_be_pickled_in_another_process(
 def test_options_that_name_files_are_pickled_with_their_content(pair: tuple[Path, Path], tmp_path: Path) -> None:
     rules = tmp_path / "categories.toml"
     rules.write_text('[[category]]\nname = "convolutions"\nops = ["aten::miopen_convolution"]\nkernels = ["igemm_fwd"]\n')
-    made = tracetree.diff(*pair, categories=rules)
+    made = tracetree.diff(*pair, options=tracetree.Options(categories=rules))
     assert "convolutions" in made.kernels["category"]
     saved = pickle.dumps(made)
     rules.unlink()
@@ -62,7 +62,7 @@ def test_captures_are_pickled(tmp_path: Path) -> None:
     capture = tmp_path / "capture.json.gz"
     shutil.copy(H100 / "decode_graph.capture.pt.trace.json.gz", capture)
     eager = H100 / "decode_eager.pt.trace.json.gz"
-    made = tracetree.diff(eager, graph, candidate_captures=capture)
+    made = tracetree.diff(eager, graph, options=tracetree.Options(candidate_captures=capture))
     saved = pickle.dumps(made)
     capture.unlink()
     again = pickle.loads(saved)
@@ -138,3 +138,74 @@ def test_a_table_is_a_data_frame(d: tracetree.Comparison, tmp_path: Path) -> Non
     table.to_parquet(tmp_path / "names.parquet")
     read = pandas.read_parquet(tmp_path / "names.parquet")
     assert list(read["difference_sum_ms"]) == table["difference_sum_ms"]
+
+
+def test_a_table_is_created_once(d: tracetree.Comparison) -> None:
+    for name in d.table_names:
+        assert getattr(d, name) is getattr(d, name) is d.table(name)
+    assert isinstance(d.what_if, tracetree.WhatIf)
+
+
+def test_rows_are_converted_on_demand(d: tracetree.Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = d.kernels
+    whole = table.to_pylist()
+    assert len(whole) > 1000 and list(table) == whole
+    rows = iter(table)
+    assert [next(rows) for _ in range(100)] == whole[:100]
+    for at in (0, 700, -1):
+        assert table[at] == whole[at]
+    assert table[1000:1003] == whole[1000:1003] and table[1003:1000:-1] == whole[1003:1000:-1]
+    assert table._rows(len(whole), 5) == [] and table._rows(len(whole) - 2, 5) == whole[-2:]
+
+
+def test_every_value_is_one_line_in_a_debugger(pair: tuple[Path, Path], d: tracetree.Comparison, tmp_path: Path) -> None:
+    assert repr(d) == f"<tracetree.Comparison MI300X → H100: {d._card()['headline']}>"
+    odd = tmp_path / "two\nlines.json.gz"
+    shutil.copy(pair[0], odd)
+    outcome = tracetree.gate(pair[0], pair[1])
+    explanation = d.explain(baseline=39)
+    assert repr(outcome) == f"<tracetree.GateOutcome inconclusive: {outcome.headline}>"
+    trace = tracetree.open(odd)
+    for value in (d, d.rows, d.what_if, d.baseline, d.tree("baseline"), d.node(38), explanation, outcome, trace,
+                  trace.tree(), d.plot):
+        assert "\n" not in repr(value) and repr(value).startswith("<tracetree."), repr(value)
+    # The answer is what `print` shows.
+    assert len(str(d).splitlines()) > 15 and len(str(explanation).splitlines()) > 3
+    assert len(str(outcome).splitlines()) > 3
+
+
+def test_errors_have_one_base_and_public_names() -> None:
+    for error in (tracetree.TraceError, tracetree.UsageError):
+        assert issubclass(error, tracetree.TracetreeError)
+    assert not issubclass(tracetree.UsageError, tracetree.TraceError)
+    for name in tracetree.__all__:
+        value = getattr(tracetree, name)
+        if callable(value):
+            assert value.__module__ == "tracetree", name
+            assert pickle.loads(pickle.dumps(value)) is value
+    code = "import tracetree; tracetree.diff('README.md', 'README.md')"
+    failed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert failed.stderr.splitlines()[-1].startswith("tracetree.TraceError: ")
+
+
+def test_the_ratio_is_that_of_the_headline(d: tracetree.Comparison) -> None:
+    summary = d.summary()
+    faster = 100 * (1 - summary["ratio"])
+    assert d.answer.startswith(f"{faster:.1f}% faster: ")
+    times = [summary[side]["kernel_time_us"] for side in ("trace2", "trace1")]
+    assert summary["gpu_time_ratio"] == pytest.approx(times[0] / times[1])
+    assert summary["gpu_time_difference_us"] == pytest.approx(times[0] - times[1])
+    cpu = tracetree.diff(*[EXAMPLES / "cpu" / f"cpu_{name}.pt.trace.json.gz" for name in ("base", "bias")]).summary()
+    assert cpu["gpu_time_ratio"] is None and cpu["gpu_time_difference_us"] is None and cpu["ratio"] > 0
+
+
+def test_a_call_is_repeated_by_a_script(d: tracetree.Comparison) -> None:
+    script = d.repro(baseline=38)
+    compile(script, "call.py", "exec")
+    assert "aten::_convolution" in script and d.repro(candidate=35) != script
+    line = next(row["bill_line"] for row in d.bill if row["change"] is not None and row["uid_baseline"] is not None)
+    compile(d.repro(line=line), "call.py", "exec")
+    with pytest.raises(tracetree.UsageError, match="there is no line 999"):
+        d.repro(line=999)
+    with pytest.raises(TypeError, match="exactly one of line=number, baseline=uid and candidate=uid"):
+        d.repro(baseline=38, candidate=35)

@@ -10,10 +10,10 @@ pandas, polars, pyarrow and DuckDB can read every table in ``d`` directly. Every
 a positive time difference is a slowdown. If the values in a column have a unit, the column's name ends with the unit.
 """
 
-from typing import TYPE_CHECKING
+import typing as _typing
 
 from tracetree._compare import diff, open
-from tracetree._errors import TraceError, TraceWarning, UsageError
+from tracetree._errors import TraceError, TraceWarning, TracetreeError, UsageError
 from tracetree._native import (
     VERSION as __version__,
     Comparison,
@@ -25,7 +25,8 @@ from tracetree._native import (
     WhatIf,
 )
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
+    from tracetree import fleet, integrations, tracelens
     from tracetree._gate import (
         Finding,
         GateOutcome,
@@ -34,46 +35,62 @@ if TYPE_CHECKING:
         assert_no_regression,
         gate,
     )
-    from tracetree._profiling import profile, trace_handler
-    from tracetree._steps import compare_steps
+    from tracetree._options import Options
+    from tracetree._profiling import handler, profile
+    from tracetree._steps import BillLine, StepComparison, StepTimes, compare
 
 __all__ = [
+    "BillLine",
     "Comparison",
     "Explanation",
     "Finding",
     "GateOutcome",
     "Node",
+    "Options",
     "RegressionError",
     "Site",
+    "StepComparison",
+    "StepTimes",
     "Table",
     "Trace",
     "TraceError",
     "TraceWarning",
+    "TracetreeError",
     "Tree",
     "UsageError",
     "WhatIf",
     "__version__",
     "assert_no_regression",
-    "compare_steps",
+    "compare",
     "diff",
+    "fleet",
     "gate",
+    "handler",
+    "integrations",
     "open",
     "profile",
-    "trace_handler",
+    "tracelens",
 ]
 
-#: Public names, each with the module that defines it. These modules are imported on first use, because importing them
-#: here would double the time that ``import tracetree`` takes.
+#: Public names, each with the module that defines it; an empty string for a module. These modules are imported on first
+#: use, because importing them here would double the time that ``import tracetree`` takes.
 _LATER = {
+    "BillLine": "_steps",
     "Finding": "_gate",
     "GateOutcome": "_gate",
+    "Options": "_options",
     "RegressionError": "_gate",
     "Site": "_gate",
+    "StepComparison": "_steps",
+    "StepTimes": "_steps",
     "assert_no_regression": "_gate",
-    "compare_steps": "_steps",
+    "compare": "_steps",
+    "fleet": "",
     "gate": "_gate",
+    "handler": "_profiling",
+    "integrations": "",
     "profile": "_profiling",
-    "trace_handler": "_profiling",
+    "tracelens": "",
 }
 
 
@@ -83,10 +100,12 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'tracetree' has no attribute {name!r}")
     import importlib
 
-    value: object = getattr(importlib.import_module(f"tracetree.{module}"), name)
+    value: object = importlib.import_module(f"tracetree.{module or name}")
+    if module:
+        value = getattr(value, name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return [*__all__, *(name for name in globals() if name.startswith("__") and name != "__all__")]

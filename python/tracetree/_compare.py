@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from tracetree import _arguments as arguments
 from tracetree import _native
 from tracetree._inputs import (
-    Captures,
     TraceInput,
     TraceInputs,
     captures,
@@ -20,40 +19,27 @@ from tracetree._inputs import (
     source,
     source_names,
 )
-from tracetree._names import kind
+from tracetree._names import kind, public
 from tracetree._native import Comparison, Trace
 from tracetree._notes import warn
 
 if TYPE_CHECKING:
-    from tracetree._options import Progress
+    from tracetree._options import Options, Progress
 
 
+@public
 def diff(
     baseline: TraceInputs,
     candidate: TraceInputs,
     *,
     rank: int | None = None,
-    python: bool = True,
-    repeats: bool = True,
-    aliases: str | os.PathLike[str] | None = None,
-    match: str | Sequence[str] | None = None,
     phase: str | None = None,
     steps: int | str | range | None = None,
-    baseline_steps: int | str | range | None = None,
-    candidate_steps: int | str | range | None = None,
+    match: str | Sequence[str] | None = None,
+    python: bool = True,
     names: tuple[str, str] | None = None,
-    baseline_captures: Captures = None,
-    candidate_captures: Captures = None,
-    categories: str | os.PathLike[str] | None = None,
-    efficiency: str | os.PathLike[str] | None = None,
-    peaks: str | os.PathLike[str] | None = None,
-    stacks: int = 3,
-    relative_threshold: float = 0.02,
-    absolute_threshold_us: float | None = None,
-    strict: bool = False,
-    max_unpacked: int | None = None,
-    anonymize: bool | Sequence[str] = False,
     progress: Progress | bool | None = None,
+    options: Options | None = None,
 ) -> Comparison:
     """Compares two traces.
 
@@ -62,32 +48,20 @@ def diff(
     list of traces. Tables then describe the median run. Verdicts use all runs if both sides have several. If the
     file names in a folder contain ranks, ``rank`` selects one rank; ``tracetree.fleet`` compares all ranks.
 
-    The options are the same as for ``tracetree diff``:
-
-    - ``python=False`` ignores Python frames; ``repeats=False`` compares a trace without recorded
-      steps as a whole;
-    - ``aliases`` is a TOML file that lists names to treat as equal;
+    - ``phase`` and ``steps`` (``3``, ``range(3, 8)``, ``"3..8"``) select which part of the traces is compared;
     - ``match`` is a string such as ``'module("Block_1") = module("Block_2")'``, or a list of such strings. Before
       all other calls are aligned, the calls that the first path query selects are matched, in order, with the
       calls that the second path query selects;
-    - ``phase`` and ``steps`` (``3``, ``range(3, 8)``, ``"3..8"``) select which part of the traces is compared;
+    - ``python=False`` ignores Python frames;
     - ``names`` are the display names of the two sides;
-    - ``baseline_captures`` and ``candidate_captures`` are traces that were recorded while the graphs of that side
-      were captured: paths, folders, or traces returned by ``tracetree.open``. The default is the folder
-      ``capture_traces`` next to the trace; ``False`` ignores graph captures;
-    - ``categories``, ``efficiency``, ``peaks`` are TOML files with custom rules;
-    - ``stacks`` is the number of Python stacks reported for each op and kernel;
-    - ``relative_threshold`` (0.02 is 2%) and ``absolute_threshold_us``: differences below these thresholds are ignored;
-    - ``strict=True`` rejects damaged traces; ``max_unpacked`` limits the uncompressed size of a trace in bytes;
-    - ``anonymize=True`` replaces folders above the project, users and hosts with pseudonyms in all results; a list
-      contains further names to replace. A trace that ``tracetree.open`` returned is used as it is.
+    - ``options`` are further options: ``tracetree.Options(stacks=1, strict=True)``.
 
     ``progress`` is a function that is called with the stage, the number of bytes read so far and the total number
     of bytes (or ``None``). By default, a progress bar is shown if tqdm is installed and standard error is a
     terminal; ``False`` disables the bar.
 
     Other Python threads keep running during the comparison, and Ctrl-C stops the comparison. Raises
-    ``TraceError`` if an input is not a trace, ``OSError`` if a file cannot be read, ``TypeError``
+    ``TraceError`` if an input is not a trace, ``UsageError`` if the request is invalid, ``OSError`` if a file cannot be read, ``TypeError``
     if an argument has the wrong type.
 
     >>> import tracetree
@@ -96,46 +70,51 @@ def diff(
     >>> d.summary()["difference_us"]
     0.0
     """
-    for option, value in {"python": python, "repeats": repeats, "strict": strict}.items():
+    from tracetree._options import Options
+
+    more = Options() if options is None else options
+    if not isinstance(more, Options):
+        raise TypeError(f"options must be tracetree.Options(…), not {kind(more)}")
+    for option, value in {"python": python, "repeats": more.repeats, "strict": more.strict}.items():
         arguments.flag(option, value)
-    options: _native._Options = {
+
+    def steps_of(option: str, own: int | str | range | None) -> str | None:
+        return arguments.steps("steps", steps) if own is None else arguments.steps(option, own)
+
+    base, new = of_rank(runs(baseline), rank), of_rank(runs(candidate), rank)
+    refuse_shared(base + new)
+    given: _native._Options = {
         "python": python,
-        "repeats": repeats,
-        "aliases": arguments.toml("aliases", aliases),
+        "repeats": more.repeats,
+        "aliases": arguments.toml("aliases", more.aliases),
         "match": arguments.texts("match", match),
         "phase": arguments.text("phase", phase),
-        "baseline_steps": arguments.steps(
-            *("steps", steps) if baseline_steps is None else ("baseline_steps", baseline_steps)
-        ),
-        "candidate_steps": arguments.steps(
-            *("steps", steps) if candidate_steps is None else ("candidate_steps", candidate_steps)
-        ),
+        "baseline_steps": steps_of("baseline_steps", more.baseline_steps),
+        "candidate_steps": steps_of("candidate_steps", more.candidate_steps),
         "names": arguments.names(names),
-        "baseline_captures": captures(baseline_captures),
-        "candidate_captures": captures(candidate_captures),
-        "categories": arguments.toml("categories", categories),
-        "efficiency": arguments.toml("efficiency", efficiency),
-        "peaks": arguments.toml("peaks", peaks),
-        "stacks": arguments.count("stacks", stacks),
-        "relative_threshold": arguments.number("relative_threshold", relative_threshold),
-        "absolute_threshold_us": arguments.optional_number("absolute_threshold_us", absolute_threshold_us),
-        "strict": strict,
-        "max_unpacked": arguments.optional_count("max_unpacked", max_unpacked),
-        "anonymize": None,
+        "baseline_captures": captures(more.baseline_captures),
+        "candidate_captures": captures(more.candidate_captures),
+        "categories": arguments.toml("categories", more.categories),
+        "efficiency": arguments.toml("efficiency", more.efficiency),
+        "peaks": arguments.toml("peaks", more.peaks),
+        "stacks": arguments.count("stacks", more.stacks),
+        "relative_threshold": arguments.number("relative_threshold", more.relative_threshold),
+        "absolute_threshold_us": arguments.optional_number("absolute_threshold_us", more.absolute_threshold_us),
+        "strict": more.strict,
+        "max_unpacked": arguments.optional_count("max_unpacked", more.max_unpacked),
+        "anonymize": arguments.anonymize(more.anonymize, source_names(base + new)),
     }
-    base, new = of_rank(runs(baseline), rank), of_rank(runs(candidate), rank)
-    options["anonymize"] = arguments.anonymize(anonymize, source_names(base + new))
-    refuse_shared(base + new)
     told, finish = _told(progress, (base[0], new[0]))
     try:
-        origin = (list(map(kept, base)), list(map(kept, new)), options)
-        d = _native.compare(base, new, options, told, origin)
+        origin = (list(map(kept, base)), list(map(kept, new)), given)
+        d = _native.compare(base, new, given, told, origin)
     finally:
         finish()
     warn(d)
     return d
 
 
+@public
 def open(
     trace: TraceInput,
     *,

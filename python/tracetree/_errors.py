@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from tracetree._names import public
 
-class TraceError(Exception):
-    """A trace cannot be read or compared. The message names the file and the position in the file, and suggests a
-    remedy.
 
-    If the operating system cannot open a file, an ``OSError`` such as ``FileNotFoundError`` or
-    ``PermissionError`` is raised instead.
-    """
+@public
+class TracetreeError(Exception):
+    """The base of ``TraceError`` and ``UsageError``. The message names what is wrong and suggests a remedy."""
 
     kind: str
     """``malformed``, ``not_a_trace``, ``limit_exceeded``, ``usage`` or ``io``."""
@@ -40,10 +38,22 @@ class TraceError(Exception):
         return (_restored, (type(self), str(self), dict(self.__dict__)))
 
 
-class UsageError(TraceError, ValueError):
+@public
+class TraceError(TracetreeError):
+    """A trace cannot be read or compared. The message names the file and the position in the file, and suggests a
+    remedy.
+
+    If the operating system cannot open a file, an ``OSError`` such as ``FileNotFoundError`` or
+    ``PermissionError`` is raised instead.
+    """
+
+
+@public
+class UsageError(TracetreeError, ValueError):
     """The request is invalid: for example, the trace has no event with this uid, or the format is unknown."""
 
 
+@public
 class TraceWarning(UserWarning):
     """A warning about a trace or a comparison, which you should take into account when you interpret the figures.
 
@@ -53,8 +63,8 @@ class TraceWarning(UserWarning):
 
 
 def _restored(
-    kind_of_error: type[TraceError], message: str, about: dict[str, object]
-) -> TraceError:
+    kind_of_error: type[TracetreeError], message: str, about: dict[str, object]
+) -> TracetreeError:
     error = kind_of_error(message)
     error.__dict__.update(about)
     return error

@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from tracetree._errors import TraceError
+from tracetree._errors import TraceError, UsageError
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
@@ -16,13 +16,13 @@ GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 def load(source: Any) -> list[dict[str, Any]]:
     """The elements of ``traceEvents``, in the order of the file.
 
-    Raises ``TraceError`` if the source cannot be read again or is not valid JSON. Some damaged files raise this error
+    Raises ``UsageError`` if the source cannot be read again, and ``TraceError`` if it is not valid JSON. Some damaged files raise this error
     although tracetree can compare them, because the native module repairs damage that Python's JSON parser rejects.
     """
     if isinstance(source, tuple):
         name = source[0]
         if len(source) != 2:
-            raise TraceError(
+            raise UsageError(
                 f"{name}: the events were read from a file object or a large buffer, which is not kept: "
                 "pass a path",
                 kind="usage",

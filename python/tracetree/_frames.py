@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -66,11 +67,12 @@ def item(table: Table, key: Any) -> Any:
     if isinstance(key, str):
         return table.column(key)
     if isinstance(key, slice):
-        start, stop, step = key.indices(len(table))
-        # ``to_pylist`` always starts at the first row of the table, so request only the rows up to the end of the
-        # slice.
-        rows = table.to_pylist((start if step < 0 else stop - 1) + 1)
-        return [rows[at] for at in range(start, stop, step)]
+        wanted = range(*key.indices(len(table)))
+        if not wanted:
+            return []
+        first = min(wanted[0], wanted[-1])
+        rows = table._rows(first, max(wanted[0], wanted[-1]) + 1 - first)
+        return [rows[at - first] for at in wanted]
     if isinstance(key, bool) or not hasattr(key, "__index__"):
         raise TypeError(
             "a table is indexed by a column name, a row position or a slice, "
@@ -79,7 +81,20 @@ def item(table: Table, key: Any) -> Any:
     at, count = operator.index(key), len(table)
     if not -count <= at < count:
         raise IndexError(f"there is no row {at}: the table {table.name!r} has {count} rows")
-    return table.to_pylist(at % count + 1)[-1]
+    return table._rows(at % count, 1)[0]
+
+
+#: Number of rows that an iteration converts first.
+FIRST = 64
+
+
+def iterate(table: Table) -> Iterator[dict[str, Any]]:
+    """Yields the rows of a table. They are converted in portions that double in size, because users often need only the
+    first rows."""
+    start, size = 0, FIRST
+    while rows := table._rows(start, size):
+        yield from rows
+        start, size = start + size, 2 * size
 
 
 def as_list(names: Any) -> Any:

@@ -1,21 +1,22 @@
 """``tracetree.gate`` returns the gate outcome; ``tracetree.assert_no_regression`` raises an exception for a failure."""
 
-from __future__ import annotations
-
 import json
 import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from tracetree import _arguments as arguments
 from tracetree import _native
 from tracetree._errors import TraceWarning
+from tracetree._escape import shown
 from tracetree._inputs import Captures, TraceInputs, captures, of_rank, runs, source_names
+from tracetree._names import public
 from tracetree._notes import depth
 
 
+@public
 @dataclass(frozen=True)
 class Site:
     """One call site where a finding occurs."""
@@ -36,6 +37,7 @@ class Site:
     function: str | None
 
 
+@public
 @dataclass(frozen=True)
 class Finding:
     """A finding of a gate: a change, or a time or count that exceeds a limit."""
@@ -71,7 +73,8 @@ class Finding:
         return next((site.line for site in self.sites if site.file is not None), None)
 
 
-@dataclass(frozen=True)
+@public
+@dataclass(frozen=True, repr=False)
 class GateOutcome:
     """The outcome of a gate. In a boolean context, the outcome is true if the gate passed."""
 
@@ -84,9 +87,9 @@ class GateOutcome:
     #: The checks that could not be made, each with the reason.
     not_tested: tuple[str, ...]
     #: The report that ``tracetree gate`` prints.
-    report: str = field(repr=False)
+    report: str
     #: The JSON document that ``tracetree gate --format json`` writes.
-    document: dict[str, Any] = field(repr=False)
+    document: dict[str, Any]
 
     @property
     def passed(self) -> bool:
@@ -104,7 +107,11 @@ class GateOutcome:
     def __str__(self) -> str:
         return self.report.rstrip()
 
+    def __repr__(self) -> str:
+        return f"<tracetree.GateOutcome {self.outcome}: {shown(self.headline)}>"
 
+
+@public
 class RegressionError(AssertionError):
     """Raised if a gate fails or is inconclusive. The message is the gate report."""
 
@@ -118,10 +125,11 @@ class RegressionError(AssertionError):
         """What was found."""
         return self.outcome.findings
 
-    def __reduce__(self) -> tuple[type[RegressionError], tuple[GateOutcome]]:
+    def __reduce__(self) -> tuple[type["RegressionError"], tuple[GateOutcome]]:
         return (RegressionError, (self.outcome,))
 
 
+@public
 def gate(
     baseline: TraceInputs,
     candidate: TraceInputs,
@@ -165,6 +173,7 @@ def gate(
     )
 
 
+@public
 def assert_no_regression(
     baseline: TraceInputs,
     candidate: TraceInputs,

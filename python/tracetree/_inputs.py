@@ -155,7 +155,7 @@ def run_folders(folder: str) -> list[str]:
 
 def check_side(folder: str, found: list[str]) -> None:
     """Raises ``UsageError`` if the traces in a folder are not the runs of one side: if they are both sides that
-    ``compare_steps`` recorded, or several cycles of one recording."""
+    ``compare`` recorded, or several cycles of one recording."""
     import re
 
     names = [os.path.basename(path) for path in found]
@@ -271,7 +271,7 @@ def refuse_shared(sources: list[_Source]) -> None:
             file = id(given[2].file)
             if file in seen:
                 message = f"{given[0]}: one file object was passed for two traces (open the file twice)"
-                raise TraceError(message, kind="usage", path=given[0])
+                raise UsageError(message, kind="usage", path=given[0])
             seen.add(file)
 
 

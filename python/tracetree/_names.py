@@ -1,8 +1,18 @@
-"""Creates error messages for unknown names, which suggest the most similar known name."""
+"""Names for people: the public names of functions and classes, and error messages for unknown names and values."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
+
+_Public = TypeVar("_Public")
+
+
+def public(defined: _Public) -> _Public:
+    """Gives a function or a class its public name, ``tracetree.NAME``, which tracebacks and pickles show instead of the
+    module that defines it."""
+    defined.__module__ = "tracetree"
+    return defined
 
 
 def unknown(what: str, name: str, known: Sequence[str]) -> str:

@@ -1,10 +1,7 @@
-"""Plots a comparison with matplotlib or altair, whichever is installed. Also shows the flame graph and the HTML
-page."""
+"""Plots a comparison with matplotlib. Also shows the flame graph and the HTML page."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import io
 import os
 import tempfile
@@ -12,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tracetree._errors import UsageError
 
@@ -26,8 +23,6 @@ SIDES = ("#6b7280", "#0f766e")
 BARS = 12
 TEXT = 60
 
-Engine = Literal["matplotlib", "altair"]
-
 
 @dataclass(frozen=True)
 class Series:
@@ -36,23 +31,21 @@ class Series:
     name: str
     x: list[float]
     y: list[float]
-    labels: list[str]
 
 
 class Plots:
-    """The plots of a comparison. Each method returns a matplotlib figure or an altair chart.
+    """The plots of a comparison. Each method returns a matplotlib figure.
 
-    ``engine="matplotlib"`` or ``engine="altair"`` selects the package. The default is matplotlib if it is installed,
-    otherwise altair. Raises ``ImportError`` if neither package is installed.
+    Raises ``ImportError`` if matplotlib is not installed.
     """
 
     def __init__(self, d: Comparison) -> None:
         self._d = d
 
     def __repr__(self) -> str:
-        return "<tracetree plots: changes(), steps(), memory(), roofline()>"
+        return "<tracetree.Plots: changes(), steps(), memory(), roofline()>"
 
-    def changes(self, *, engine: Engine | None = None) -> Any:
+    def changes(self) -> Any:
         """A bar chart with the cost of each change in ms per step, largest first; red means more time."""
         bars = [
             (shortened(label(row)), row["cost_us"] / 1e3)
@@ -63,9 +56,9 @@ class Plots:
         rest = bars[BARS:]
         if rest:
             bars[BARS:] = [(f"{len(rest)} smaller", sum(cost for _, cost in rest))]
-        return chosen(engine).bars(bars, "What changed", "ms per step")
+        return bar_chart(bars, "What changed", "ms per step")
 
-    def steps(self, *, engine: Engine | None = None) -> Any:
+    def steps(self) -> Any:
         """The wall time of each step on both sides in ms, or the GPU time if steps have no wall time."""
         rows = [row for row in self._d.steps if row["step_baseline"] is not None or row["step_candidate"] is not None]
         if not rows:
@@ -75,14 +68,14 @@ class Plots:
         lines = []
         for side, name in zip(("baseline", "candidate"), side_names(self._d)):
             times = [
-                (row[f"step_{side}"], row[f"{column}_{side}_us"] / 1e3, row[f"name_{side}"] or "")
+                (row[f"step_{side}"], row[f"{column}_{side}_us"] / 1e3)
                 for row in rows
                 if row[f"step_{side}"] is not None and row[f"{column}_{side}_us"] is not None
             ]
-            lines.append(Series(name, *map(list, zip(*times)) if times else ([], [], [])))
-        return chosen(engine).lines(lines, "Steps", "step", f"{what}, ms")
+            lines.append(Series(name, *map(list, zip(*times)) if times else ([], [])))
+        return line_chart(lines, "Steps", "step", f"{what}, ms")
 
-    def memory(self, *, engine: Engine | None = None) -> Any:
+    def memory(self) -> Any:
         """The allocated memory in MB over time, with one line per side and device that has allocations.
 
         Needs traces recorded with ``profile_memory=True``.
@@ -91,12 +84,12 @@ class Plots:
         for side, name in zip((0, 1), side_names(self._d)):
             for device, points in allocated(self._d, side).items():
                 x, y = zip(*points)
-                lines.append(Series(f"{name}, {device}", list(x), list(y), []))
+                lines.append(Series(f"{name}, {device}", list(x), list(y)))
         if not lines:
             raise missing("the traces have no memory events", "record with profile_memory=True")
-        return chosen(engine).lines(lines, "Memory", "ms since the first event", "allocated, MB", held=True)
+        return line_chart(lines, "Memory", "ms since the first event", "allocated, MB", style="steps-post")
 
-    def roofline(self, *, engine: Engine | None = None) -> Any:
+    def roofline(self) -> Any:
         """A roofline plot: the FLOP rate of each op against its arithmetic intensity, both on logarithmic axes.
 
         Needs traces recorded with ``record_shapes=True``.
@@ -104,14 +97,14 @@ class Plots:
         groups = []
         for side, name in zip(("baseline", "candidate"), side_names(self._d)):
             points = [
-                (row[f"flops_per_byte_{side}"], row[f"tflops_per_s_{side}"], row["name"])
+                (row[f"flops_per_byte_{side}"], row[f"tflops_per_s_{side}"])
                 for row in self._d.efficiency
                 if (row[f"flops_per_byte_{side}"] or 0) > 0 and (row[f"tflops_per_s_{side}"] or 0) > 0
             ]
-            groups.append(Series(name, *map(list, zip(*points)) if points else ([], [], [])))
+            groups.append(Series(name, *map(list, zip(*points)) if points else ([], [])))
         if not any(group.x for group in groups):
             raise missing("no op has known FLOPs and bytes", "record with record_shapes=True")
-        return chosen(engine).points(groups, "Roofline", "FLOPs per byte", "TFLOP/s")
+        return point_chart(groups, "Roofline", "FLOPs per byte", "TFLOP/s")
 
 
 def label(row: dict[str, Any]) -> str:
@@ -165,131 +158,56 @@ def origin_of(trace: Trace) -> Any:
     return trace._origin[0]
 
 
-class Matplotlib:
-    """Draws with matplotlib, without a window and without global state."""
-
-    def axes(self, title: str, x: str, y: str, height: float = 4.0) -> tuple[Any, Any]:
+def empty(title: str, x: str, y: str, height: float = 4.0) -> tuple[Any, Any]:
+    """A figure and its axes. Figures are drawn without a window and without global state."""
+    try:
         from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("plots need matplotlib: pip install 'tracetree-diff[plots]'") from None
 
-        class Shown(Figure):  # type: ignore[misc, unused-ignore]
-            """A matplotlib figure that notebooks can show although pyplot is not used."""
+    class Shown(Figure):  # type: ignore[misc, unused-ignore]
+        """A matplotlib figure that notebooks can show although pyplot is not used."""
 
-            def _repr_png_(self) -> bytes:
-                image = io.BytesIO()
-                self.savefig(image, format="png")
-                return image.getvalue()
+        def _repr_png_(self) -> bytes:
+            image = io.BytesIO()
+            self.savefig(image, format="png")
+            return image.getvalue()
 
-        figure = Shown(figsize=(9, height), layout="constrained")
-        axes = figure.subplots()
-        axes.set(title=title, xlabel=x, ylabel=y)
-        axes.spines[["top", "right"]].set_visible(False)
-        return figure, axes
-
-    def bars(self, bars: Sequence[tuple[str, float]], title: str, x: str) -> Any:
-        figure, axes = self.axes(title, x, "", 1.2 + 0.32 * len(bars))
-        colours = [WORSE if cost > 0 else BETTER for _, cost in bars]
-        axes.barh(range(len(bars)), [cost for _, cost in bars], color=colours)
-        axes.set_yticks(range(len(bars)), [label for label, _ in bars])
-        axes.invert_yaxis()
-        axes.axvline(0, color="#6b7280", linewidth=0.8)
-        return figure
-
-    def lines(
-        self, lines: Sequence[Series], title: str, x: str, y: str, *, held: bool = False
-    ) -> Any:
-        from matplotlib.ticker import MaxNLocator
-
-        figure, axes = self.axes(title, x, y)
-        for at, line in enumerate(lines):
-            marker = "o" if len(line.x) < 50 else None
-            colour = SIDES[at] if len(lines) == 2 else None
-            style = "steps-post" if held else "default"
-            axes.plot(line.x, line.y, label=line.name, marker=marker, color=colour, drawstyle=style)
-        axes.set_ylim(0, 1.1 * max((y for line in lines for y in line.y), default=1) or 1)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.legend(frameon=False)
-        return figure
-
-    def points(self, groups: Sequence[Series], title: str, x: str, y: str) -> Any:
-        figure, axes = self.axes(title, x, y)
-        for group, colour in zip(groups, SIDES):
-            axes.scatter(group.x, group.y, label=group.name, color=colour, alpha=0.7)
-        axes.set(xscale="log", yscale="log")
-        axes.legend(frameon=False)
-        return figure
+    figure = Shown(figsize=(9, height), layout="constrained")
+    axes = figure.subplots()
+    axes.set(title=title, xlabel=x, ylabel=y)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
 
 
-class Altair:
-    """Draws with altair."""
-
-    def data(self, groups: Sequence[Series]) -> Any:
-        altair = importlib.import_module("altair")
-
-        values = [
-            {"side": group.name, "x": x, "y": y, "label": group.labels[at] if group.labels else ""}
-            for group in groups
-            for at, (x, y) in enumerate(zip(group.x, group.y))
-        ]
-        return altair.Data(values=values)
-
-    def bars(self, bars: Sequence[tuple[str, float]], title: str, x: str) -> Any:
-        altair = importlib.import_module("altair")
-
-        values = [{"change": label, "cost": cost} for label, cost in bars]
-        return (
-            altair.Chart(altair.Data(values=values), title=title)
-            .mark_bar()
-            .encode(
-                x=altair.X("cost:Q", title=x),
-                y=altair.Y("change:N", title=None, sort=None, axis=altair.Axis(labelLimit=400)),
-                color=altair.condition("datum.cost > 0", altair.value(WORSE), altair.value(BETTER)),
-                tooltip=["change:N", "cost:Q"],
-            )
-        )
-
-    def lines(
-        self, lines: Sequence[Series], title: str, x: str, y: str, *, held: bool = False
-    ) -> Any:
-        altair = importlib.import_module("altair")
-
-        return (
-            altair.Chart(self.data(lines), title=title)
-            .mark_line(
-                point=all(len(line.x) < 50 for line in lines),
-                interpolate="step-after" if held else "linear",
-            )
-            .encode(
-                x=altair.X("x:Q", title=x), y=altair.Y("y:Q", title=y), color=altair.Color("side:N", title=None)
-            )
-        )
-
-    def points(self, groups: Sequence[Series], title: str, x: str, y: str) -> Any:
-        altair = importlib.import_module("altair")
-
-        scale = altair.Scale(type="log")
-        return (
-            altair.Chart(self.data(groups), title=title)
-            .mark_point(filled=True)
-            .encode(
-                x=altair.X("x:Q", title=x, scale=scale),
-                y=altair.Y("y:Q", title=y, scale=scale),
-                color=altair.Color("side:N", title=None),
-                tooltip=["label:N", "x:Q", "y:Q"],
-            )
-        )
+def bar_chart(bars: Sequence[tuple[str, float]], title: str, x: str) -> Any:
+    figure, axes = empty(title, x, "", 1.2 + 0.32 * len(bars))
+    axes.barh(range(len(bars)), [cost for _, cost in bars], color=[WORSE if cost > 0 else BETTER for _, cost in bars])
+    axes.set_yticks(range(len(bars)), [label for label, _ in bars])
+    axes.invert_yaxis()
+    axes.axvline(0, color="#6b7280", linewidth=0.8)
+    return figure
 
 
-def chosen(engine: Engine | None) -> Any:
-    """The plotter for the requested package or, if none was requested, for the first package that is installed."""
+def line_chart(lines: Sequence[Series], title: str, x: str, y: str, *, style: str = "default") -> Any:
+    figure, axes = empty(title, x, y)
+    for at, line in enumerate(lines):
+        marker = "o" if len(line.x) < 50 else None
+        colour = SIDES[at] if len(lines) == 2 else None
+        axes.plot(line.x, line.y, label=line.name, marker=marker, color=colour, drawstyle=style)
+    axes.set_ylim(0, 1.1 * max((y for line in lines for y in line.y), default=1) or 1)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.legend(frameon=False)
+    return figure
 
-    engines: dict[str, type[Any]] = {"matplotlib": Matplotlib, "altair": Altair}
-    if engine is not None and engine not in engines:
-        raise ValueError(f"engine must be 'matplotlib' or 'altair', not {engine!r}")
-    for name in [engine] if engine is not None else engines:
-        if importlib.util.find_spec(name) is not None:
-            return engines[name]()
-    wanted = engine or "matplotlib or altair"
-    raise ImportError(f"plots need {wanted}: pip install 'tracetree-diff[plots]'")
+
+def point_chart(groups: Sequence[Series], title: str, x: str, y: str) -> Any:
+    figure, axes = empty(title, x, y)
+    for group, colour in zip(groups, SIDES):
+        axes.scatter(group.x, group.y, label=group.name, color=colour, alpha=0.7)
+    axes.set(xscale="log", yscale="log")
+    axes.legend(frameon=False)
+    return figure
 
 
 class Image:

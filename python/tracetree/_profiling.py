@@ -11,11 +11,15 @@ from types import TracebackType
 from typing import Any
 
 from tracetree._errors import TraceWarning
+from tracetree._names import kind, public
 
 
-def trace_handler(
-    folder: str | os.PathLike[str], *, run: int | None = None
-) -> Callable[[Any], None]:
+#: The environment variable with the folder into which all recordings are written.
+FOLDER = "TRACETREE_RECORD"
+
+
+@public
+class handler:
     """A handler for ``torch.profiler.profile(on_trace_ready=…)`` that writes traces to ``folder``.
 
     Nothing is overwritten: each handler writes to the next free folder, ``run0``, ``run1``, …, unless ``run`` is given.
@@ -24,24 +28,39 @@ def trace_handler(
     has several cycles. ``tracetree diff runs/old runs/new`` takes the folders' runs as the runs of both sides. A file
     appears only when it is complete.
 
-    Raises ``FileExistsError`` if this rank already has a file in the given run.
-    """
-    if run is not None:
-        check_counts({"run": run})
-        taken = runs_of(folder, rank())
-        if run in taken:
-            raise FileExistsError(
-                f"{os.path.join(os.fspath(folder), f'run{run}')} already has a trace of rank {rank()}: omit run= to "
-                "record the next run, or remove the file"
-            )
+    ``log_to`` also logs each file: ``wandb.run`` and ``mlflow`` as an artifact, and a
+    ``SummaryWriter`` of TensorBoard as the path in a text. A function is called with the path.
 
-    def write(profiler: Any) -> None:
-        if write.run is None:  # type: ignore[attr-defined]
-            write.run = max(runs_of(folder, rank()), default=-1) + 1  # type: ignore[attr-defined]
-        place = os.path.join(os.fspath(folder), f"run{write.run}")  # type: ignore[attr-defined]
+    Raises ``FileExistsError`` if this rank already has a file in the given run, ``TypeError`` if ``log_to`` cannot log.
+    """
+
+    #: Whether this process has a handler.
+    exists = False
+
+    def __init__(self, folder: str | os.PathLike[str], *, run: int | None = None, log_to: Any = None) -> None:
+        # ``tracetree run`` collects the recordings of programs that record themselves.
+        folder = os.environ.get(FOLDER, folder)
+        if run is not None:
+            check_counts({"run": run})
+            if run in runs_of(folder, rank()):
+                raise FileExistsError(
+                    f"{os.path.join(os.fspath(folder), f'run{run}')} already has a trace of rank {rank()}: omit run= to "
+                    "record the next run, or remove the file"
+                )
+        self.paths: list[str] = []
+        """The paths of the traces that have been written so far."""
+        self._folder, self._run, self._log = os.fspath(folder), run, logger(log_to)
+        handler.exists = True
+        self._is_ending = False
+
+    def __call__(self, profiler: Any) -> None:
+        """Writes the trace of a profiler."""
+        if self._run is None:
+            self._run = max(runs_of(self._folder, rank()), default=-1) + 1
+        place = os.path.join(self._folder, f"run{self._run}")
         step = getattr(profiler, "step_num", 0)
         target = trace_path(place, rank(), step if has_cycles(profiler) else 0)
-        if target in write.paths:  # type: ignore[attr-defined]
+        if target in self.paths:
             # An earlier trace already has this name: add the step to the name.
             target = trace_path(place, rank(), step)
         name = os.path.basename(target)
@@ -52,15 +71,29 @@ def trace_handler(
             # The profiler compresses files whose name ends in .gz.
             exported = os.path.join(aside, name)
             profiler.export_chrome_trace(exported)
-            if write.ending:  # type: ignore[attr-defined]
+            if self._is_ending:
                 forget_empty_step(profiler, exported)
             os.replace(os.path.join(aside, name), target)
-        write.paths.append(target)  # type: ignore[attr-defined]
+        self.paths.append(target)
+        self._log(target)
 
-    write.run = run  # type: ignore[attr-defined]
-    write.paths = []  # type: ignore[attr-defined]
-    write.ending = False  # type: ignore[attr-defined]
-    return write
+
+def logger(log_to: Any) -> Callable[[str], object]:
+    """A function that logs the file at a path."""
+    if log_to is None:
+        return lambda path: None
+    if hasattr(log_to, "log_artifact"):
+        if type(log_to).__module__.partition(".")[0] == "wandb":
+            # Names of artifacts consist of letters, digits, hyphens, underscores and dots.
+            return lambda path: log_to.log_artifact(path, name=f"trace-{os.path.basename(path)}", type="profile")
+        return lambda path: log_to.log_artifact(path, "traces")
+    if hasattr(log_to, "add_text"):
+        return lambda path: log_to.add_text("trace", f"`{path}`")
+    if callable(log_to):
+        return log_to  # type: ignore[no-any-return]
+    raise TypeError(
+        f"log_to must be wandb.run, mlflow, a SummaryWriter or a function of the path, not {kind(log_to)}"
+    )
 
 
 def runs_of(folder: str | os.PathLike[str], rank: int) -> list[int]:
@@ -141,21 +174,23 @@ def rank() -> int:
     distributed = getattr(sys.modules.get("torch"), "distributed", None)
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return int(distributed.get_rank())
-    told = os.environ.get("RANK", os.environ.get("SLURM_PROCID", "0"))
-    return int(told) if told.isdecimal() else 0
+    number = os.environ.get("RANK", os.environ.get("SLURM_PROCID", "0"))
+    return int(number) if number.isdecimal() else 0
 
 
 #: Default value of ``schedule``: the schedule is built from ``wait``, ``warmup``, ``active`` and ``repeat``.
 OF_COUNTS: Any = object()
 
 
+@public
 class profile:
     """Records the steps in a ``with`` block, with all data that a comparison needs, and writes the traces to
     ``folder``.
 
     ``with tracetree.profile("runs/new") as p:`` wraps ``torch.profiler.profile`` with shapes and Python stacks, and
     writes one file for each rank, ``runs/new/run0/rank0.json.gz``. Nothing is overwritten: the next recording into the
-    same folder is ``run1``; ``run`` chooses the number. Call ``p.step()`` after each step of the program. The first ``wait`` steps run
+    same folder is ``run1``; ``run`` chooses the number, and ``log_to`` is where
+    each file is also logged, as in ``tracetree.handler``. Call ``p.step()`` after each step of the program. The first ``wait`` steps run
     without the profiler. The next ``warmup`` steps run under the profiler without being recorded, and the next
     ``active`` steps are recorded. This cycle runs ``repeat`` times; if ``repeat`` is 0, it is repeated until the block
     ends. Each cycle is recorded to its own file. ``schedule=None`` records the whole block instead. Any other value of
@@ -174,6 +209,7 @@ class profile:
         folder: str | os.PathLike[str],
         *,
         run: int | None = None,
+        log_to: Any = None,
         wait: int = 1,
         warmup: int = 2,
         active: int = 5,
@@ -202,7 +238,7 @@ class profile:
             # PyTorch records step boundaries only if there is a schedule.
             everything = profiler.ProfilerAction.RECORD
             schedule = lambda step: everything  # noqa: E731
-        self._handler = trace_handler(folder, run=run)
+        self._handler = handler(folder, run=run, log_to=log_to)
         self._steps = 0
         wanted: dict[str, Any] = {"record_shapes": True, "with_stack": True, **options}
         self.profiler: Any = profiler.profile(
@@ -213,7 +249,7 @@ class profile:
     @property
     def paths(self) -> list[str]:
         """The paths of the traces that have been written so far."""
-        return list(self._handler.paths)  # type: ignore[attr-defined]
+        return list(self._handler.paths)
 
     @property
     def path(self) -> str | None:
@@ -243,7 +279,7 @@ class profile:
     ) -> None:
         if error is None:
             synchronise()
-        self._handler.ending = True  # type: ignore[attr-defined]
+        self._handler._is_ending = True
         if error is not None or 0 < self._steps <= self._unrecorded:
             # Write no trace if the block was interrupted by an exception, or if the first recorded step had only just
             # begun.

@@ -73,7 +73,7 @@ class Checks:
 
     def record(self, step: Callable[[], object], *, runs: int = 3, steps: int = 5, warmup: int = 3) -> list[str]:
         """Records several runs of ``step``, a function that runs one step. Each run is recorded as in
-        ``tracetree.compare_steps``.
+        ``tracetree.compare``.
 
         Returns the paths of the recorded files, which are in the test's temporary folder.
         """
@@ -84,7 +84,7 @@ class Checks:
         for _ in range(warmup):
             step()
         folder = self._tmp_path / "recorded"
-        return [record(step, str(folder / f"run{run}"), steps, warmup, {}) for run in range(runs)]
+        return [record(step, (), str(folder / f"run{run}"), steps, warmup, {}) for run in range(runs)]
 
     def check(self, candidate: TraceInputs, *, name: str | None = None, **options: Unpack[GateOptions]) -> GateOutcome | None:
         """Checks a candidate against the baseline for this test; with ``--tracetree-update``, records the candidate as
@@ -133,7 +133,7 @@ class Checks:
 
 def record_baseline(candidate: TraceInputs, target: Path) -> None:
     """Writes a baseline file from the candidate's runs."""
-    from tracetree import TraceError, _native
+    from tracetree import UsageError, _native
     from tracetree._inputs import runs
 
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -143,7 +143,7 @@ def record_baseline(candidate: TraceInputs, target: Path) -> None:
         with streams_to(said):
             code = _native.main(["tracetree", "baseline", "record", *paths, "-o", os.fspath(target)])
         if code != 0:
-            raise TraceError(said.read_text(encoding="utf-8", errors="replace").strip(), kind="usage")
+            raise UsageError(said.read_text(encoding="utf-8", errors="replace").strip(), kind="usage")
 
 
 def stored(source: _Source, folder: str, at: int) -> str:

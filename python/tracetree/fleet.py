@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tracetree import _native
-from tracetree._errors import TraceError, UsageError
+from tracetree._errors import TraceError, TracetreeError, UsageError
 
 __all__ = ["Answer", "Engine", "FleetResult", "Job", "Local", "Ray", "Task", "compare_pair", "outcomes", "plan",
            "reduce", "run"]
@@ -233,7 +233,7 @@ class FleetResult:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
-        return f"<FleetResult of {self.folder}: {counts}; findings: {len(self.findings)}>"
+        return f"<tracetree.fleet.FleetResult of {self.folder}: {counts}; findings: {len(self.findings)}>"
 
 
 def plan(baseline: str | os.PathLike[str], candidate: str | os.PathLike[str], *,
@@ -332,7 +332,7 @@ def compare_pair(job: Job, task: Task) -> Answer:
     except subprocess.TimeoutExpired:
         message = f"{host}: the comparison took longer than {job.timeout:g} s and was stopped"
         return Answer(task.key, "failed", "TIMED_OUT", message, host=host)
-    except (TraceError, UsageError, OSError, ValueError) as error:
+    except (TracetreeError, OSError, ValueError) as error:
         return Answer(task.key, "failed", "WORKER_FAILED", f"{host}: {error}", host=host)
     times = told["step_us"]
     return Answer(task.key, told["status"], told["code"], told["message"], told["was_there"], told["folder"],

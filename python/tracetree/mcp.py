@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tracetree._compare import diff
-from tracetree._errors import TraceError, TraceWarning, UsageError
+from tracetree._errors import TracetreeError, TraceWarning, UsageError
 from tracetree._escape import shown
 from tracetree._gate import gate as check
 from tracetree._inputs import ENDS, files
@@ -270,7 +270,7 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
         def answered(*arguments: Any, **named: Any) -> str:
             try:
                 return tool(*arguments, **named)
-            except (TraceError, OSError, ValueError, ArithmeticError, ImportError) as error:
+            except (TracetreeError, OSError, ValueError, ArithmeticError, ImportError) as error:
                 raise ToolError(shown(str(error)[: USUAL // 4])) from error
 
         return answered
@@ -365,6 +365,22 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
         uid = event(uid)
         found = d.explain(baseline=uid) if side == "baseline" else d.explain(candidate=uid)
         return paged(str(found).splitlines(), page, max_bytes)
+
+    @serving.tool(annotations=read_only)
+    @told
+    def repro(
+        baseline: _Baseline,
+        candidate: _Candidate,
+        uid: Annotated[int, Field(description="The position of an event in traceEvents, from 0")],
+        side: _Which = "baseline",
+        page: _Page = 1,
+        max_bytes: _Bytes = USUAL,
+    ) -> str:
+        """A Python script that repeats the call `uid` alone, with random data of the recorded shapes. It needs only
+        PyTorch."""
+        d, uid = known.compared(baseline, candidate), event(uid)
+        script = d.repro(baseline=uid) if side == "baseline" else d.repro(candidate=uid)
+        return paged(script.splitlines(), page, max_bytes)
 
     @serving.tool(annotations=read_only)
     @told

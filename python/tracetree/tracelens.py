@@ -1,4 +1,4 @@
-"""Compatibility with TraceLens: the same classes, methods and data frames, implemented by tracetree.
+"""Compatibility with TraceLens: the same classes, methods and data frames, from tracetree's tables.
 
 A script that uses ``TraceDiff`` runs after its import is changed:
 
@@ -12,8 +12,9 @@ A script that uses ``TraceDiff`` runs after its import is changed:
 >>> tree1.get_UID2event(38)["name"]
 'aten::_convolution'
 
-The columns of the data frames have the same names and meanings as in TraceLens at the end of August 2026. All other
-tracetree features are available through ``td.comparison``.
+The columns of the data frames have the same names and meanings as in TraceLens at the end of August 2026;
+docs/reference/tracelens.md lists where their values differ. All other tracetree features are available through
+``td.comparison``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from tracetree import _events
@@ -40,7 +43,7 @@ NOT_OFFERED = {
     "JaxAnalyses": "tracetree compares two traces and does not report on a single trace",
     "JaxTreePerfAnalyzer": "tracetree compares two traces and does not report on a single trace",
     "NcclAnalyser": "use tracetree.fleet",
-    "EventReplayer": "tracetree does not replay ops",
+    "EventReplayer": "use tracetree.diff(…).repro(baseline=uid), which writes a script that repeats one call",
     "PerfModel": "use tracetree.diff(…).efficiency",
     "TraceFuse": "pass the folders with the ranks' traces to tracetree.fleet",
 }
@@ -72,17 +75,26 @@ class DataLoader:
 class TreePerfAnalyzer:
     """Reads a trace. Pass its ``tree`` to ``TraceDiff``."""
 
-    def __init__(self, tree: TraceTree) -> None:
-        self.tree = tree
+    def __init__(self, tree: Any, jax: bool = False, *args: Any, add_python_func: bool = False, **kwargs: Any) -> None:
+        """``add_python_func`` keeps the Python frames in the tree. TraceLens's other arguments are accepted and ignored.
+
+        Raises ``NotImplementedError`` for ``jax=True``.
+        """
+        if jax:
+            raise NotImplementedError("TreePerfAnalyzer reads PyTorch traces: pass XLA profiles to tracetree.diff")
+        self.tree = as_tree(tree)
+        self.add_python_func = add_python_func
+        self.tree.build_tree(add_python_func=add_python_func)
 
     @staticmethod
     def from_file(profile_filepath: str | os.PathLike[str], *args: Any, **kwargs: Any) -> TreePerfAnalyzer:
-        """Reads a file. TraceLens's other arguments are accepted and ignored."""
-        return TreePerfAnalyzer(TraceTree(read(profile_filepath)))
+        """Reads a file. The other arguments are those of ``TreePerfAnalyzer``."""
+        return TreePerfAnalyzer(TraceTree(read(profile_filepath)), *args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(
-            f"TreePerfAnalyzer.{name} is not offered: tracetree.diff(…).efficiency has FLOPs, bytes and rates for ops"
+            f"TreePerfAnalyzer.{name} is not offered: compare two traces with d = tracetree.diff(…), whose tables "
+            "d.kernels, d.kernel_summary, d.ops and d.efficiency have the kernels, the ops, and FLOPs, bytes and rates"
         )
 
 
@@ -97,41 +109,64 @@ class TraceTree:
     def __init__(self, trace: Trace, events: list[dict[str, Any]] | None = None) -> None:
         self.trace = trace
         self.native: Tree = trace.tree()
+        self.add_python_func = False
         self._given = events
-        self._events: list[dict[str, Any]] | None = None
-        self._cpu_roots: list[int] | None = None
 
-    def build_tree(self, *args: Any, **kwargs: Any) -> None:
-        """Does nothing, because the tree is already built."""
+    def build_tree(self, add_python_func: bool = False, *args: Any, **kwargs: Any) -> None:
+        """Chooses whether the tree has Python frames; as in TraceLens, it has none by default. Calls are nested in
+        modules only if it has."""
+        if add_python_func != self.add_python_func:
+            self.add_python_func = add_python_func
+            vars(self).pop("events", None)
 
     def label_non_gpu_paths(self) -> None:
-        """Does nothing, because ``non_gpu_path`` is already set on the events to which it applies."""
+        """Does nothing, because ``non_gpu_path``, ``fwd_event`` and ``bwd_events`` are already set."""
+
+    link_all_fwd_bwd_events = label_non_gpu_paths
 
     @property
     def tree(self) -> TraceTree:
         """This object, so that a tree can be passed in place of an analyzer, which has an attribute ``tree``."""
         return self
 
-    @property
+    @cached_property
     def events(self) -> list[dict[str, Any]]:
         """All events, in order of UID."""
-        if self._events is None:
-            self._events = self._linked()
-        return self._events
+        given = self._given
+        if given is None:
+            origin = self.trace._origin
+            given = _events.load(origin[0] if origin is not None else self.trace.source)
+        events = [{**event, "UID": uid} if isinstance(event, dict) else {"UID": uid} for uid, event in enumerate(given)]
+        for event in events:
+            if isinstance(event.get("ts"), (int, float)) and isinstance(event.get("dur"), (int, float)):
+                event["t_end"] = event["ts"] + event["dur"]
+        link(self.native, events, self.add_python_func)
+        link_backward(events)
+        return events
 
     @property
     def events_by_uid(self) -> dict[int, dict[str, Any]]:
         """A dictionary from UID to event."""
         return dict(enumerate(self.events))
 
-    @property
+    @cached_property
     def cpu_root_nodes(self) -> list[int]:
         """The UIDs of the ops that no other op calls, ordered by start time."""
-        if self._cpu_roots is None:
-            roots = [node for node in outermost_ops(self.native) if node.uid is not None]
-            roots.sort(key=lambda node: (node.start_us, node.uid))
-            self._cpu_roots = [node.uid for node in roots if node.uid is not None]
-        return self._cpu_roots
+        roots = [node for node in outermost_ops(self.native) if node.uid is not None]
+        roots.sort(key=lambda node: (node.start_us, node.uid))
+        return [node.uid for node in roots if node.uid is not None]
+
+    @property
+    def metadata(self) -> dict[Any, dict[Any, dict[str, Any]]]:
+        """The names of processes and threads: for each process, for each thread (``None`` for the process itself), the
+        metadata events by their names."""
+        found: dict[Any, dict[Any, dict[str, Any]]] = {}
+        for event in self.events:
+            if event.get("ph") == "M":
+                values = event.get("args") or {}
+                thread = found.setdefault(event.get("pid"), {}).setdefault(event.get("tid"), {})
+                thread[event["name"]] = next(iter(values.values()), None)
+        return found
 
     def get_UID2event(self, uid: int) -> dict[str, Any]:
         """The event with this UID. Raises ``KeyError`` if there is no such event."""
@@ -158,14 +193,67 @@ class TraceTree:
 
     def traverse_subtree_and_print(self, node: dict[str, Any], *args: Any, **kwargs: Any) -> None:
         """Prints an event and everything below it."""
-        for line in self._drawn(node, "", True):
+        for line in drawn(node, self.get_children_events, described):
             print(line)
 
-    def _drawn(self, event: dict[str, Any], prefix: str, is_last: bool) -> Iterator[str]:
-        yield f"{prefix}{'└── ' if is_last else '├── '}{described(event)}"
-        children = self.get_children_events(event)
-        for at, child in enumerate(children, 1):
-            yield from self._drawn(child, prefix + ("    " if is_last else "│   "), at == len(children))
+    def traverse_parents_and_get_callstack(
+        self, node: dict[str, Any], filter: Iterable[str] | None = (), follow_fwd_link: bool = False
+    ) -> list[str]:
+        """The name of an event, and the names of the events around it, innermost first. ``filter`` selects the names that
+        contain one of the given strings; ``None`` selects all.
+
+        With ``follow_fwd_link``, the call stack of a backward event continues with ``[FWD]`` and the call stack of its
+        forward op.
+        """
+        frames, root = [str(node.get("name"))], node
+        while (above := self.get_parent_event(root)) is not None:
+            name, root = str(above.get("name", "Unknown")), above
+            if filter is None or any(part in name for part in filter):
+                frames.append(name if len(name) <= NAMED else name[:NAMED] + "..")
+        if follow_fwd_link and "fwd_event" in root:
+            return [*frames, "[FWD]", *self.traverse_parents_and_get_callstack(self.events[root["fwd_event"]], filter)]
+        return frames
+
+    def apply_annotation(self, name_filters: Iterable[str] = ()) -> None:
+        """Sets ``annotation`` on all events whose names begin with one of the given strings: the name of the first
+        annotation around the event, or ``NA``."""
+        begins = tuple(name_filters)
+        around = [event for event in self.events if "user_annotation" in (event.get("cat") or "") and "t_end" in event]
+        around.sort(key=lambda event: event["ts"])
+        for event in self.events:
+            if str(event.get("name", "")).startswith(begins) and "t_end" in event:
+                names = (one["name"] for one in around if one["ts"] <= event["ts"] and event["t_end"] < one["t_end"])
+                event["annotation"] = next(names, "NA")
+
+    def get_subtree_bwd_events(self, event_UID: int) -> list[int]:
+        """The UIDs of the backward events of an event and of all events below it."""
+        found: set[int] = set()
+        stack = [self.get_UID2event(event_UID)]
+        while stack:
+            event = stack.pop()
+            found.update(event.get("bwd_events", ()))
+            stack += self.get_children_events(event)
+        return sorted(found)
+
+    def get_nn_module_children(self, nn_module_event: dict[str, Any]) -> list[int]:
+        """The UIDs of the outermost modules below an event."""
+        self._needs_frames("get_nn_module_children")
+        found: list[int] = []
+        for child in self.get_children_events(nn_module_event):
+            found += [child["UID"]] if is_module(child) else self.get_nn_module_children(child)
+        return found
+
+    def get_nn_module_parent(self, nn_module_event: dict[str, Any]) -> int | None:
+        """The UID of the innermost module around an event; ``None`` if there is none."""
+        self._needs_frames("get_nn_module_parent")
+        above = self.get_parent_event(nn_module_event)
+        while above is not None and not is_module(above):
+            above = self.get_parent_event(above)
+        return None if above is None else int(above["UID"])
+
+    def _needs_frames(self, method: str) -> None:
+        if not self.add_python_func:
+            raise ValueError(f"{method}() needs the Python frames: pass add_python_func=True to build_tree()")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -175,23 +263,9 @@ class TraceTree:
             "parent, children, ancestors, kernels, module and stack of every call"
         )
 
-    def _linked(self) -> list[dict[str, Any]]:
-        """The events as dictionaries that also contain ``UID``, ``t_end``, ``parent``, ``children`` and the other keys
-        of the tree."""
-        given = self._given
-        if given is None:
-            origin = self.trace._origin
-            given = _events.load(origin[0] if origin is not None else self.trace.source)
-        events = [{**event, "UID": uid} if isinstance(event, dict) else {"UID": uid} for uid, event in enumerate(given)]
-        for event in events:
-            if isinstance(event.get("ts"), (int, float)) and isinstance(event.get("dur"), (int, float)):
-                event["t_end"] = event["ts"] + event["dur"]
-        link(self.native, events)
-        return events
 
-
-#: Maximum length of a name in a printed subtree; longer names are truncated.
-DRAWN = 64
+#: Maximum length of a name in a printed subtree and in a call stack; longer names are truncated.
+DRAWN, NAMED = 64, 256
 
 
 def described(event: dict[str, Any]) -> str:
@@ -204,6 +278,16 @@ def described(event: dict[str, Any]) -> str:
 
 #: Event categories that are GPU work.
 GPU_WORK = ("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset")
+
+
+def drawn(root: Any, children: Any, text: Any, is_last: bool = True) -> Iterator[str]:
+    """The lines of a subtree; ``children`` and ``text`` are functions of a node."""
+    stack = [(root, "", is_last)]
+    while stack:
+        node, prefix, last = stack.pop()
+        yield f"{prefix}{'└── ' if last else '├── '}{text(node)}"
+        inner = prefix + ("    " if last else "│   ")
+        stack += [(child, inner, at == 0) for at, child in enumerate(reversed(children(node)))]
 
 
 def TraceToTree(events_data: list[dict[str, Any]], *args: Any, **kwargs: Any) -> TraceTree:
@@ -226,40 +310,57 @@ def outermost_ops(tree: Tree) -> Iterator[Node]:
             stack.extend(reversed(node.children))
 
 
-def link(tree: Tree, events: list[dict[str, Any]]) -> None:
+def is_module(event: dict[str, Any]) -> bool:
+    """Whether an event is a call of an ``nn.Module``."""
+    return event.get("cat") == "python_function" and str(event.get("name")).startswith("nn.Module: ")
+
+
+def link(tree: Tree, events: list[dict[str, Any]], has_frames: bool) -> None:
     """Adds keys such as ``parent`` and ``children`` to each event in the tree."""
-
-    def visit(root: Node) -> None:
-        # Each entry of the stack contains a node, the UID of the node's parent, and the modules that enclose the node.
-        # GPU events are added to their ancestors later.
-        stack: list[tuple[Node, int | None, list[str]]] = [(root, None, [])]
-        order: list[tuple[int | None, int | None, bool]] = []
-        while stack:
-            node, parent, modules = stack.pop()
-            uid = node.uid
-            if uid is not None:
-                event = events[uid]
-                event["parent"] = parent
-                event["nn_module_stack"] = modules or ["root"]
-                event["children"] = []
-                event["gpu_events"] = []
-                if parent is not None:
-                    events[parent]["children"].append(uid)
-                order.append((uid, parent, node.kind == "gpu"))
-                if node.kind == "frame" and node.name.startswith("nn.Module: "):
-                    modules = [*modules, node.name]
-            stack += [(child, uid, modules) for child in reversed(node.children)]
-        # Iterate over the preorder in reverse, so that an event is visited after all events below it.
-        for uid, parent, is_gpu in reversed(order):
-            assert uid is not None
-            below = events[uid]["gpu_events"]
-            if not below and not is_gpu:
-                events[uid]["non_gpu_path"] = True
+    # Each entry of the stack contains a node, the UID of the node's parent, and the modules that enclose the node.
+    stack: list[tuple[Node, int | None, list[str]]] = [(root, None, []) for root in reversed(tree.roots)]
+    order: list[tuple[int, int | None, bool]] = []
+    while stack:
+        node, parent, modules = stack.pop()
+        uid, is_frame = node.uid, node.kind == "frame"
+        if uid is not None and (has_frames or not is_frame):
+            event = events[uid]
+            event.update(parent=parent, nn_module_stack=modules or ["root"], children=[], gpu_events=[])
             if parent is not None:
-                events[parent]["gpu_events"][:0] = [uid, *below] if is_gpu else below
+                events[parent]["children"].append(uid)
+            order.append((uid, parent, node.kind == "gpu"))
+            if is_frame and node.name.startswith("nn.Module: "):
+                modules = [*modules, node.name]
+            parent = uid
+        stack += [(child, parent, modules) for child in reversed(node.children)]
+    # Iterate over the preorder in reverse, so that an event is visited after all events below it.
+    for uid, above, is_gpu in reversed(order):
+        below = events[uid]["gpu_events"]
+        if not below and not is_gpu:
+            events[uid]["non_gpu_path"] = True
+        if above is not None:
+            events[above]["gpu_events"][:0] = [uid, *below] if is_gpu else below
 
-    for root in tree.roots:
-        visit(root)
+
+def link_backward(events: list[dict[str, Any]]) -> None:
+    """Sets ``fwd_event`` on each backward event of autograd to the UID of the last forward op with the same sequence
+    number on another thread, and ``bwd_events`` on that op."""
+    by_number: dict[Any, list[dict[str, Any]]] = {}
+    for event in events:
+        number = event["args"].get("Sequence number") if isinstance(event.get("args"), dict) else None
+        if number is not None:
+            by_number.setdefault(number, []).append(event)
+    for same in by_number.values():
+        begins = "autograd::engine::evaluate_function:"
+        backward = next((event for event in same if str(event.get("name")).startswith(begins)), None)
+        if backward is None:
+            continue
+        thread = (backward.get("pid"), backward.get("tid"))
+        forward = [event for event in same if (event.get("pid"), event.get("tid")) != thread]
+        if forward:
+            last = max(forward, key=lambda event: event.get("ts", 0))
+            backward["fwd_event"] = last["UID"]
+            last.setdefault("bwd_events", []).append(backward["UID"])
 
 
 class TraceDiff:
@@ -270,26 +371,16 @@ class TraceDiff:
 
     def __init__(self, tree1: Any, tree2: Any) -> None:
         self.baseline, self.variant = as_tree(tree1), as_tree(tree2)
-        self.comparison = diff(self.baseline.trace, self.variant.trace)
-        self.merged_tree: tuple[list[dict[str, Any]], list[int]] | None = None
-        self.merged_uid_map: dict[tuple[int, int], int] = {}
-        self.db1: list[dict[str, Any]] = []
-        self.db2: list[dict[str, Any]] = []
-        self.pod1: set[int] = set()
-        self.pod2: set[int] = set()
-        pandas = with_pandas()
-        self.diff_stats_df: Any = pandas.DataFrame()
-        self.diff_stats_summary_df: Any = pandas.DataFrame()
-        self.diff_stats_unique_args_summary_df: Any = pandas.DataFrame()
-        self.diff_stats_names_summary_df: Any = pandas.DataFrame()
+        has_frames = self.baseline.add_python_func and self.variant.add_python_func
+        self.comparison = diff(self.baseline.trace, self.variant.trace, python=has_frames)
+        self.diff_stats_df: Any = with_pandas().DataFrame()
+        self.diff_stats_summary_df: Any = self.diff_stats_df
+        self.diff_stats_unique_args_summary_df: Any = self.diff_stats_df
+        self.diff_stats_names_summary_df: Any = self.diff_stats_df
         self.identical_traces = False
         self.cpu_op_map: dict[str, Any] | None = None
         self.cpu_op_map_trace1: Any = None
         self.cpu_op_map_trace2: Any = None
-        self._by_id: dict[int, dict[str, Any]] = {}
-        self._parents: dict[int, int] = {}
-        self._ids: tuple[dict[int, int], dict[int, int]] = ({}, {})
-        self.merge_trees()
 
     @property
     def diff_stats_name_summary_df(self) -> Any:
@@ -298,7 +389,8 @@ class TraceDiff:
 
     # The merged tree
 
-    def merge_trees(self) -> tuple[list[dict[str, Any]], list[int]]:
+    @cached_property
+    def merged_tree(self) -> tuple[list[dict[str, Any]], list[int]] | None:
         """The nodes in the merged tree, and the ids of the roots.
 
         A node has ``merged_id``, ``uid1``, ``uid2``, ``name``, ``merged_type`` (``combined``, ``trace1``, ``trace2``)
@@ -307,49 +399,70 @@ class TraceDiff:
         """
         nodes: list[dict[str, Any]] = []
         roots: list[int] = []
-        self._by_id.clear()
-        self._parents.clear()
+        by_id: dict[int, dict[str, Any]] = {}
         for at, (name, uid1, uid2, parent, first, second) in enumerate(self.comparison._merged_nodes()):
             if uid1 is None and uid2 is None:
                 continue
             kind = "combined" if first and second else "trace1" if first else "trace2"
             node: dict[str, Any] = {"merged_id": at, "uid1": uid1, "uid2": uid2, "name": name, "merged_type": kind, "children": []}
             nodes.append(node)
-            self._by_id[at] = node
-            above = self._by_id.get(parent) if parent is not None else None
-            if above is None:
-                roots.append(at)
-            else:
-                above["children"].append(at)
-                self._parents[at] = above["merged_id"]
-            for tree, uid, other in ((1, uid1, uid2), (2, uid2, uid1)):
-                if uid is not None:
-                    self.merged_uid_map[(tree, uid)] = -1 if other is None else other
-                    self._ids[tree - 1][uid] = at
-        self.merged_tree = (nodes, roots)
-        self.calculate_diff_boundaries()
+            by_id[at] = node
+            above = by_id.get(parent) if parent is not None else None
+            (roots if above is None else above["children"]).append(at)
+        return (nodes, roots)
+
+    def merge_trees(self) -> tuple[list[dict[str, Any]], list[int]]:
+        """Returns ``merged_tree``."""
+        vars(self).pop("merged_tree", None)
+        return self._merged()
+
+    def _merged(self) -> tuple[list[dict[str, Any]], list[int]]:
+        if self.merged_tree is None:
+            raise ValueError("merged_tree is not initialized. Call merge_trees() first.")
         return self.merged_tree
+
+    @cached_property
+    def merged_uid_map(self) -> dict[tuple[int, int], int]:
+        """For ``(1, uid)`` and ``(2, uid)`` of each event: the uid of its counterpart, or -1."""
+        uids = self.comparison.uid_map
+        found: dict[tuple[int, int], int] = {}
+        for uid1, uid2 in zip(uids["uid_baseline"], uids["uid_candidate"]):
+            if uid1 is not None:
+                found[1, uid1] = -1 if uid2 is None else uid2
+            if uid2 is not None:
+                found[2, uid2] = -1 if uid1 is None else uid1
+        return found
 
     def calculate_diff_boundaries(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]], set[int], set[int]]:
         """The outermost events without a counterpart, and the UIDs of all events without a counterpart.
 
         Returns ``db1``, ``db2``, ``pod1`` and ``pod2``, which are also attributes. The items in ``db1`` and
-        ``db2`` are merged nodes with ``UID`` and ``name``.
+        ``db2`` are merged nodes with ``UID`` and ``name``. The attributes are computed on first use.
         """
-        self.db1, self.db2, self.pod1, self.pod2 = [], [], set(), set()
-        sides = (("trace1", "uid1", self.db1, self.pod1), ("trace2", "uid2", self.db2, self.pod2))
-        for at, node in self._by_id.items():
-            for kind, key, boundary, pod in sides:
-                if node["merged_type"] == kind:
-                    pod.add(node[key])
-                    above = self._by_id.get(self._parents.get(at, -1))
-                    if above is None or above["merged_type"] != kind:
-                        boundary.append({"UID": node[key], "name": node["name"], "merged_id": at})
-        return self.db1, self.db2, self.pod1, self.pod2
+        db: dict[str, list[dict[str, Any]]] = {"trace1": [], "trace2": []}
+        pod: dict[str, set[int]] = {"trace1": set(), "trace2": set()}
+        nodes, _ = self._merged()
+        kinds = {node["merged_id"]: node["merged_type"] for node in nodes}
+        inner = {child for node in nodes for child in node["children"] if kinds[child] == node["merged_type"]}
+        for node in nodes:
+            kind = node["merged_type"]
+            if kind != "combined":
+                uid = node["uid1" if kind == "trace1" else "uid2"]
+                pod[kind].add(uid)
+                if node["merged_id"] not in inner:
+                    db[kind].append({"UID": uid, "name": node["name"], "merged_id": node["merged_id"]})
+        return db["trace1"], db["trace2"], pod["trace1"], pod["trace2"]
+
+    def __getattr__(self, name: str) -> Any:
+        names = ("db1", "db2", "pod1", "pod2")
+        if name not in names:
+            raise AttributeError(f"TraceDiff has no attribute {name!r} in tracetree.tracelens: use td.comparison")
+        vars(self).update(zip(names, self.calculate_diff_boundaries()))
+        return vars(self)[name]
 
     def add_to_pod(self, node: dict[str, Any], pod: set[int], tree: TraceTree) -> None:
         """Adds to ``pod`` the UIDs of an event and of all events below it."""
-        stack = [node]
+        stack = [node] if isinstance(node, dict) else []
         while stack:
             event = stack.pop()
             pod.add(event["UID"])
@@ -358,24 +471,38 @@ class TraceDiff:
     def wagner_fischer(
         self, items1: list[int], items2: list[int], wf_cache: dict[Any, Any] | None = None, strip_details: bool = False
     ) -> list[tuple[str, int | None, int | None]]:
-        """Aligns two lists of UIDs based on tracetree's matches. Returns a list of alignment steps: ``("match", i,
-        j)``, ``("delete", i, None)`` and ``("insert", None, j)``.
+        """Aligns two lists of UIDs by the names of their events, with the fewest deletions and insertions. Returns a list
+        of alignment steps: ``("match", i, j)``, ``("delete", i, None)`` and ``("insert", None, j)``.
 
-        The traces are already compared, so ``wf_cache`` and ``strip_details`` have no effect. A match that crosses an
-        earlier match is returned as a deletion and an insertion.
+        ``strip_details`` ignores line numbers. ``wf_cache`` is accepted and ignored. tracetree itself aligns whole trees:
+        see ``get_corresponding_uid``.
         """
-        positions = {uid: at for at, uid in enumerate(items2)}
+
+        def names(tree: TraceTree, uids: list[int]) -> list[str]:
+            found = (str(tree.get_UID2event(uid).get("name")) for uid in uids)
+            return [LINE.sub("", name) if strip_details else name for name in found]
+
+        first, second = names(self.baseline, items1), names(self.variant, items2)
+        # The number of matches among the last items of both lists.
+        matches = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]
+        for i in reversed(range(len(first))):
+            for j in reversed(range(len(second))):
+                matches[i][j] = max(
+                    matches[i + 1][j], matches[i][j + 1], matches[i + 1][j + 1] + (first[i] == second[j])
+                )
         steps: list[tuple[str, int | None, int | None]] = []
-        at = 0
-        for i, uid in enumerate(items1):
-            j = positions.get(self.get_corresponding_uid(1, uid), -1)
-            if j < at:
+        i = j = 0
+        while i < len(first) or j < len(second):
+            if i < len(first) and j < len(second) and first[i] == second[j]:
+                steps.append(("match", i, j))
+                i, j = i + 1, j + 1
+            elif i < len(first) and (j == len(second) or matches[i][j] == matches[i + 1][j]):
                 steps.append(("delete", i, None))
-                continue
-            steps += [("insert", None, skipped) for skipped in range(at, j)]
-            steps.append(("match", i, j))
-            at = j + 1
-        return steps + [("insert", None, left) for left in range(at, len(items2))]
+                i += 1
+            else:
+                steps.append(("insert", None, j))
+                j += 1
+        return steps
 
     def get_corresponding_uid(self, tree_num: int, uid: int) -> int:
         """The uid of the counterpart in the other trace; -1 if there is no counterpart.
@@ -384,58 +511,62 @@ class TraceDiff:
         """
         if tree_num not in (1, 2):
             raise ValueError(f"tree_num must be 1 or 2, not {tree_num!r}")
-        return self.merged_uid_map.get((tree_num, uid), -1)
+        found = self.comparison.corresponding_uid("trace1" if tree_num == 1 else "trace2", uid)
+        return -1 if found is None else found
 
     def print_merged_subtree(self, uid_tree1: int | None = None, uid_tree2: int | None = None) -> None:
         """Prints the merged tree below an event of either trace."""
         if uid_tree1 is None and uid_tree2 is None:
             raise ValueError("At least one of uid_tree1 or uid_tree2 must be provided.")
-        tree, uid = (0, uid_tree1) if uid_tree1 is not None else (1, uid_tree2)
-        assert uid is not None
-        found = self._ids[tree].get(uid)
+        number, uid = (1, uid_tree1) if uid_tree1 is not None else (2, uid_tree2)
+        found = next((node["merged_id"] for node in self._merged()[0] if node[f"uid{number}"] == uid), None)
         if found is None:
-            raise ValueError(f"Could not find merged node for the given UID: trace{tree + 1} has no call {uid}.")
+            raise ValueError(f"Could not find merged node for the given UID: trace{number} has no call {uid}.")
         for line in self._drawn(found):
             print(line)
 
     def print_merged_tree(self, output_file: str | os.PathLike[str], prune_non_gpu: bool = False) -> None:
         """Writes the merged tree. ``prune_non_gpu`` omits nodes with no GPU event at or below them."""
-        kept = self._with_gpu() if prune_non_gpu else None
-        assert self.merged_tree is not None
-        roots = [root for root in self.merged_tree[1] if kept is None or root in kept]
+        nodes, roots = self._merged()
+        kept = self._with_gpu(nodes) if prune_non_gpu else {node["merged_id"] for node in nodes}
+        shown = [root for root in roots if root in kept]
         with open(output_file, "w", encoding="utf-8") as file:
-            for at, root in enumerate(roots, 1):
-                for line in self._drawn(root, kept, is_last=at == len(roots)):
+            for root in shown:
+                for line in self._drawn(root, kept, is_last=root == shown[-1]):
                     file.write(line + "\n")
 
-    def _with_gpu(self) -> set[int]:
+    def _with_gpu(self, nodes: list[dict[str, Any]]) -> set[int]:
         """The ids of the merged nodes with a GPU event at or below them."""
+        kernels = self.comparison.kernels
+        uids = set(zip(kernels["source"], kernels["gpu_op_uid"]))
         kept: set[int] = set()
-        for source, ids in zip((self.baseline, self.variant), self._ids):
-            for node in source.native:
-                if node.kind == "gpu" and node.uid is not None:
-                    at: int | None = ids.get(node.uid)
-                    while at is not None and at not in kept:
-                        kept.add(at)
-                        at = self._parents.get(at)
+        # The nodes are in preorder.
+        for node in reversed(nodes):
+            is_gpu = ("trace1", node["uid1"]) in uids or ("trace2", node["uid2"]) in uids
+            if is_gpu or not kept.isdisjoint(node["children"]):
+                kept.add(node["merged_id"])
         return kept
 
     def _drawn(self, root: int, kept: set[int] | None = None, is_last: bool = True) -> Iterator[str]:
         """The lines for a merged subtree: matched children first, then the unmatched children of each trace."""
+        by_id = self._nodes_by_id
         order = {"combined": 0, "trace1": 1, "trace2": 2}
         marks = {"combined": "", "trace1": ">> trace1: ", "trace2": "<< trace2: "}
-        stack = [(root, "", is_last)]
-        while stack:
-            at, prefix, last = stack.pop()
-            node = self._by_id[at]
-            name = node["name"]
-            if node["merged_type"] == "combined" and " | " in name and not name.startswith("combined: "):
-                name = f"combined: {name}"
-            yield f"{prefix}{'└── ' if last else '├── '}{marks[node['merged_type']]}{name}"
-            children = [child for child in node["children"] if kept is None or child in kept]
-            children.sort(key=lambda child: order[self._by_id[child]["merged_type"]])
-            inner = prefix + ("    " if last else "│   ")
-            stack += [(child, inner, n == 0) for n, child in enumerate(reversed(children))]
+
+        def children(at: int) -> list[int]:
+            inner = [child for child in by_id[at]["children"] if kept is None or child in kept]
+            return sorted(inner, key=lambda child: order[by_id[child]["merged_type"]])
+
+        def text(at: int) -> str:
+            name, kind = by_id[at]["name"], by_id[at]["merged_type"]
+            is_renamed = kind == "combined" and " | " in name and not name.startswith("combined: ")
+            return f"{marks[kind]}{'combined: ' if is_renamed else ''}{name}"
+
+        return drawn(root, children, text, is_last)
+
+    @cached_property
+    def _nodes_by_id(self) -> dict[int, dict[str, Any]]:
+        return {node["merged_id"]: node for node in self._merged()[0]}
 
     # Data frames
 
@@ -463,96 +594,55 @@ class TraceDiff:
         return generated(self.diff_stats_summary_df, "diff_stats_summary_df")
 
     def generate_diff_stats(self) -> Any:
-        """``diff_stats_df``: one row per GPU event below a CPU op, ordered by lowest common ancestor.
+        """``diff_stats_df``: one row per GPU event below a CPU op, ordered by lowest common ancestor and trace.
 
         ``kernel_time`` is the duration of the GPU event. ``busy_time`` is the time during which at least one of the
         trace's GPU events with this lowest common ancestor runs; it is the same in all rows for these events.
         """
-        pandas = with_pandas()
-        rows: list[dict[str, Any]] = []
-        left_out = 0
-        groups: dict[int, tuple[list[int], list[int]]] = {}
-        sides = (self.baseline, self.variant)
-        for side, source in enumerate(sides):
-            for node in source.native:
-                if node.kind == "gpu" and node.uid is not None:
-                    at = self._common(self._ids[side].get(node.uid))
-                    groups.setdefault(-1 if at is None else at, ([], []))[side].append(node.uid)
-        for at in sorted(groups, key=lambda at: (at < 0, at)):
-            ancestor = self._by_id.get(at)
-            name = None if ancestor is None else re.sub(r"\(\d+\)", "", ancestor["name"])
-            for side, uids in enumerate(groups[at]):
-                events = sides[side].events
-                # Events without a lowest common ancestor are unrelated to each other, so the busy time of each event is
-                # computed separately.
-                busy = busy_time([events[uid] for uid in uids]) if at >= 0 else None
-                for uid in uids:
-                    op = nearest_op(sides[side], uid)
-                    if op is None:
-                        left_out += 1
-                        continue
-                    event = events[uid]
-                    modules = op.get("nn_module_stack") or ["root"]
-                    rows.append(
-                        {
-                            "name": event["name"],
-                            "cpu_op_name": op["name"],
-                            "cpu_op_uid": op["UID"],
-                            "source": f"trace{side + 1}",
-                            **{key: argument(op, key) for key in ARGUMENTS},
-                            "kernel_time": event.get("dur", 0),
-                            "busy_time": round(busy_time([event]) if busy is None else busy, 3),
-                            "lowest_common_ancestor_name": name,
-                            "lowest_common_ancestor_id": None if at < 0 else at,
-                            "gpu_op_uid": uid,
-                            "nn_module_stack": ";".join(modules),
-                            "nn_module_parent": modules[-1],
-                        }
-                    )
-        if left_out:
+        if "merged_tree" in vars(self):
+            self._merged()
+        frame = table_frame(self.comparison.kernels)
+        if frame.empty or self.comparison.summary()["measure"] != "gpu_time":
+            # Without GPU events, the table lists the ops instead.
+            print("[TraceDiff] No GPU events found in either trace")
+            self.identical_traces = True
+            self.diff_stats_df = with_pandas().DataFrame()
+            return self.diff_stats_df
+        # Threads are not events, so they are not ancestors.
+        threads = {root.name for side in SIDES for root in self.comparison.tree(side).roots}
+        ancestors = frame["lowest_common_ancestor_id"]
+        frame["lowest_common_ancestor_id"] = ancestors.mask(frame["lowest_common_ancestor_name"].isin(threads))
+        has_ancestor = frame["lowest_common_ancestor_id"].notna()
+        names = frame["lowest_common_ancestor_name"].str.replace(LINE, "", regex=True)
+        frame["lowest_common_ancestor_name"] = names.astype(object).where(has_ancestor, None)
+        frame["busy_time"] = busy_times(frame)
+        has_op = frame["cpu_op_uid"].notna()
+        if not has_op.all():
             warnings.warn(
                 TraceWarning(
-                    f"NO_CPU_OP: {left_out} GPU events are not below a CPU op, so TraceLens's data frames omit them; "
-                    "td.comparison.kernels has all events"
+                    f"NO_CPU_OP: {(~has_op).sum()} GPU events are not below a CPU op, so TraceLens's data frames omit "
+                    "them; td.comparison.kernels has all events"
                 ),
                 stacklevel=depth(),
             )
-        frame = pandas.DataFrame(rows)
-        if frame.empty:
-            print("[TraceDiff] No GPU events found in either trace")
-            self.identical_traces = True
-        else:
-            first, second = (
-                frame[frame["source"] == source].drop(columns=["source"]).reset_index(drop=True)
-                for source in ("trace1", "trace2")
-            )
-            self.identical_traces = bool(first.equals(second))
-        self.diff_stats_df = frame
-        return frame
-
-    def _common(self, at: int | None) -> int | None:
-        """The nearest node, at or above the given node, that both traces have under the same name."""
-        while at is not None:
-            node = self._by_id[at]
-            if node["merged_type"] == "combined" and not self._is_renamed(node):
-                return at
-            at = self._parents.get(at)
-        return None
-
-    def _is_renamed(self, node: dict[str, Any]) -> bool:
-        first, second = self._names(node)
-        if first == second:
-            return False
-        # Two matched frames whose names differ only in line number and address are not renamed. Two matched launches
-        # through different APIs are.
-        runtime = self.baseline.events[node["uid1"]].get("cat") in ("cuda_runtime", "cuda_driver", "Runtime")
-        return runtime or " | " in node["name"]
-
-    def _names(self, node: dict[str, Any]) -> tuple[Any, Any]:
-        return (
-            self.baseline.events[node["uid1"]].get("name"),
-            self.variant.events[node["uid2"]].get("name"),
+        frame = frame.loc[has_op, COLUMNS].sort_values(
+            ["lowest_common_ancestor_id", "source"], kind="stable", na_position="last", ignore_index=True
         )
+        for column in ARGUMENTS:
+            texts = frame[column].astype(object).where(frame[column].notna(), "")
+            frame[column] = texts.map({text: tuples(text) for text in texts.unique()})
+        stacks = frame["nn_module_stack"].map(lambda stack: ";".join(["root"] if stack is None else stack))
+        frame["nn_module_stack"] = stacks
+        frame["nn_module_parent"] = stacks.str.rsplit(";", n=1).str[-1]
+        for column in ("name", "cpu_op_name", "source"):
+            frame[column] = frame[column].astype(object)
+        self.diff_stats_df = frame.astype({"cpu_op_uid": "int64", "gpu_op_uid": "int64"})
+        first, second = (
+            self.diff_stats_df.query(f"source == {source!r}").drop(columns=["source"]).reset_index(drop=True)
+            for source in ("trace1", "trace2")
+        )
+        self.identical_traces = bool(first.equals(second))
+        return self.diff_stats_df
 
     def get_df_diff_stats_unique_args(self, op_name: str | None = None, agg_metrics: list[str] | None = None) -> Any:
         """``diff_stats_unique_args_summary_df``: groups the rows in ``diff_stats_df`` that differ only in
@@ -568,36 +658,23 @@ class TraceDiff:
         frame = self.diff_stats_df
         if op_name:
             frame = frame[frame["name"] == op_name]
-        keys = [
-            column
-            for column in frame.columns
-            if column not in ("kernel_time", "lowest_common_ancestor_id", "gpu_op_uid")
-        ]
-        groups: dict[tuple[str, ...], list[Any]] = {}
-        for index, texts in zip(frame.index, frame[keys].astype(str).itertuples(index=False, name=None)):
-            groups.setdefault(texts, []).append(index)
-        result = frame.loc[[indices[0] for indices in groups.values()], keys].reset_index(drop=True)
-        result.insert(1, "operation_count", [len(indices) for indices in groups.values()])
-        for metric in metrics:
-            values = [frame.loc[indices, "kernel_time"].agg(metric) for indices in groups.values()]
-            result[f"kernel_time_{metric}"] = values
-        order = sorted(
-            range(len(result)),
-            key=lambda row: (-result["kernel_time_sum"].iloc[row], *result.iloc[row].astype(str)),
-        )
-        self.diff_stats_unique_args_summary_df = result.iloc[order].reset_index(drop=True)
-        return self.diff_stats_unique_args_summary_df
+        keys = [column for column in frame.columns if column not in NO_KEYS]
+        numbers: dict[tuple[Any, ...], int] = {}
+        group = [numbers.setdefault(key, len(numbers)) for key in frame[keys].itertuples(index=False, name=None)]
+        result = frame[keys].set_axis(group).groupby(level=0).head(1)
+        result.insert(1, "operation_count", frame["name"].set_axis(group).groupby(level=0).size())
+        times = frame["kernel_time"].set_axis(group).groupby(level=0).agg(metrics).add_prefix("kernel_time_")
+        result = result.join(times).sort_values("kernel_time_sum", ascending=False, kind="stable", ignore_index=True)
+        self.diff_stats_unique_args_summary_df = result
+        return result
 
     def get_df_diff_stats_by_name(self, sort_desc: bool = True) -> Any:
         """``diff_stats_names_summary_df``: the times in ms, grouped by the name of the lowest common ancestor, as in
         tracetree's ``diff_stats_names_summary.csv``. The name with the most time in the first trace comes first.
         """
-        frame = table_frame(self.comparison.names)
-        frame = frame.sort_values(
-            "kernel_time_trace1_sum_ms", ascending=not sort_desc, kind="stable", ignore_index=True
-        )
-        self.diff_stats_names_summary_df = frame
-        return frame
+        by = {"by": "kernel_time_trace1_sum_ms", "ascending": not sort_desc, "kind": "stable", "ignore_index": True}
+        self.diff_stats_names_summary_df = table_frame(self.comparison.names).sort_values(**by)
+        return self.diff_stats_names_summary_df
 
     def get_cpu_op_to_kernels_json(self) -> None:
         """Sets ``cpu_op_map``, ``cpu_op_map_trace1`` and ``cpu_op_map_trace2`` from
@@ -608,61 +685,37 @@ class TraceDiff:
         ancestor are listed under one name. If the traces are identical, ``cpu_op_map`` has one entry per op instead of
         one entry per op and trace.
         """
-        pandas = with_pandas()
         frame = self.diff_stats_unique_args_summary_df
         if generated(frame, "diff_stats_unique_args_summary_df") is None:
             return
         for number in (1, 2):
-            kernels: dict[str, set[str]] = {}
-            own = frame[frame["source"] == f"trace{number}"]
-            for op, kernel in zip(own["cpu_op_name"], own["name"]):
-                kernels.setdefault(op, set()).add(kernel)
-            ops = sorted(kernels)
-            index = pandas.Index(ops, name="cpu_op_name", dtype=object)
-            listed = pandas.DataFrame({"name": [sorted(kernels[op]) for op in ops]}, index=index)
-            setattr(self, f"cpu_op_map_trace{number}", listed)
-        common = self._common_names()
-        found: dict[str, dict[str, tuple[set[str], set[str]]]] = {}
-        for op, source, kernel, module in zip(
-            frame["cpu_op_name"], frame["source"], frame["name"], frame["nn_module_parent"]
-        ):
-            sets = found.setdefault(common.get(op, op), {}).setdefault(source, (set(), set()))
-            sets[0].add(kernel)
-            sets[1].add(module.replace(" ", ""))
-        self.cpu_op_map = {
-            op: {
-                source: {"kernels": sorted(kernels), "nn_module_parents": sorted(modules)}
-                for source, (kernels, modules) in sorted(sources.items())
-            }
-            for op, sources in found.items()
-        }
+            kernels = frame[frame["source"] == f"trace{number}"].groupby("cpu_op_name")["name"]
+            setattr(self, f"cpu_op_map_trace{number}", kernels.agg(lambda names: sorted(set(names))).to_frame())
+        common = frame["cpu_op_name"].map(self._common_names()).fillna(frame["cpu_op_name"])
+        self.cpu_op_map = {}
+        for (op, source), rows in frame.groupby([common, "source"], sort=False):
+            modules = {module.replace(" ", "") for module in rows["nn_module_parent"]}
+            entry = {"kernels": sorted(set(rows["name"])), "nn_module_parents": sorted(modules)}
+            self.cpu_op_map.setdefault(op, {})[source] = entry
         if self.identical_traces:
             self.cpu_op_map = {op: sources["trace1"] for op, sources in self.cpu_op_map.items()}
 
     def _common_names(self) -> dict[str, str]:
-        """For each op that another op replaces at the same lowest common ancestor, maps both ops to a shared name."""
+        """For each op that another op replaces at the same lowest common ancestor, maps both ops to a shared name. The
+        ops of both traces at an ancestor are matched in order, if there are equally many."""
         frame = self.diff_stats_df
-        at_ancestor: dict[Any, tuple[list[str], list[str]]] = {}
-        modules: dict[str, set[str]] = {}
-        for ancestor, source, op, module in zip(
-            frame["lowest_common_ancestor_id"], frame["source"], frame["cpu_op_name"], frame["nn_module_parent"]
-        ):
-            modules.setdefault(op, set()).add(module)
-            if ancestor == ancestor and ancestor is not None:
-                ops = at_ancestor.setdefault(ancestor, ([], []))[source == "trace2"]
-                if op not in ops:
-                    ops.append(op)
+        modules = {op: set(rows) for op, rows in frame.groupby("cpu_op_name")["nn_module_parent"]}
+        ops = frame.groupby(["lowest_common_ancestor_id", "source"], sort=False)["cpu_op_name"].unique().unstack()
         names: dict[str, str] = {}
-        for first, second in at_ancestor.values():
-            only1 = [op for op in first if op not in second]
-            only2 = [op for op in second if op not in first]
-            for op in only1:
-                for other in only2:
-                    name = common_name(op, other, modules)
-                    if name is not None and op not in names and other not in names:
-                        names[op] = names[other] = name
-                        only2.remove(other)
-                        break
+        for first, second in zip(ops.get("trace1", ()), ops.get("trace2", ())):
+            if isinstance(first, float) or isinstance(second, float) or len(first) != len(second):
+                # One of the traces has no GPU event at this ancestor, or the ops cannot be matched in order.
+                continue
+            for op, other in zip(first, second):
+                name = common_name(op, other, modules) if op != other else None
+                if name is not None:
+                    names.setdefault(op, name)
+                    names.setdefault(other, name)
         return names
 
     def print_tracediff_report_files(
@@ -672,32 +725,36 @@ class TraceDiff:
 
         ``td.comparison.report(folder)`` writes tracetree's own report.
         """
-        os.makedirs(output_folder, exist_ok=True)
-
-        def path(name: str) -> str:
-            return os.path.join(output_folder, name)
-
-        self.print_merged_tree(path("merged_tree_output.txt"), prune_non_gpu)
+        folder = Path(output_folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.print_merged_tree(folder / "merged_tree_output.txt", prune_non_gpu)
         for name in ("diff_stats", "diff_stats_unique_args_summary", "diff_stats_names_summary"):
             frame = generated(getattr(self, f"{name}_df"), f"{name}_df")
             if frame is not None:
-                frame.to_csv(path(f"{name}.csv"), index=False)
-        maps = {
-            "cpu_op_map_trace1": self.cpu_op_map_trace1,
-            "cpu_op_map_trace2": self.cpu_op_map_trace2,
-            "cpu_op_map": self.cpu_op_map,
-        }
-        for name, found in maps.items():
+                frame.to_csv(folder / f"{name}.csv", index=False)
+        for name in ("cpu_op_map_trace1", "cpu_op_map_trace2", "cpu_op_map"):
+            found = getattr(self, name)
             if found is None:
                 print(f"[TraceDiff] {name} is empty. Please run generate_tracediff_report() first.")
                 continue
             content = found if isinstance(found, dict) else found.to_dict()["name"]
-            with open(path(f"{name}.json"), "w", encoding="utf-8") as file:
-                json.dump(content, file, indent=2, ensure_ascii=False)
+            text = json.dumps(content, indent=2, ensure_ascii=False)
+            (folder / f"{name}.json").write_text(text, encoding="utf-8")
 
 
+#: The sides of a comparison.
+SIDES: tuple[Any, Any] = ("baseline", "candidate")
 #: The columns in ``diff_stats_df`` that contain op arguments.
-ARGUMENTS = ("Input Dims", "Input Strides", "Input type", "Concrete Inputs")
+ARGUMENTS = ["Input Dims", "Input Strides", "Input type", "Concrete Inputs"]
+#: The columns of ``diff_stats_df``.
+COLUMNS = [
+    *("name", "cpu_op_name", "cpu_op_uid", "source", *ARGUMENTS, "kernel_time", "busy_time"),
+    *("lowest_common_ancestor_name", "lowest_common_ancestor_id", "gpu_op_uid", "nn_module_stack", "nn_module_parent"),
+]
+#: The columns of ``diff_stats_df`` that differ within a group of ``diff_stats_unique_args_summary_df``.
+NO_KEYS = ("kernel_time", "lowest_common_ancestor_id", "gpu_op_uid")
+#: The line number in the name of a frame.
+LINE = re.compile(r"\(\d+\)")
 
 
 def as_tree(given: Any) -> TraceTree:
@@ -713,35 +770,32 @@ def as_tree(given: Any) -> TraceTree:
     )
 
 
-def argument(op: dict[str, Any], key: str) -> Any:
-    """An op argument, with lists converted to tuples; an empty string if the argument was not recorded."""
-    value = (op.get("args") or {}).get(key)
-    return "" if value is None else tuples(value)
+def tuples(text: str) -> Any:
+    """The recorded arguments of an op as tuples, because only tuples can be used as keys. Text that is not JSON is
+    returned unchanged."""
+
+    def converted(value: Any) -> Any:
+        return tuple(map(converted, value)) if isinstance(value, list) else value
+
+    try:
+        return converted(json.loads(text))
+    except ValueError:
+        return text
 
 
-def tuples(value: Any) -> Any:
-    """Converts lists to tuples, because only tuples can be used as keys."""
-    return tuple(map(tuples, value)) if isinstance(value, list) else value
-
-
-def nearest_op(tree: TraceTree, uid: int) -> dict[str, Any] | None:
-    """The innermost CPU op above a GPU event."""
-    event: dict[str, Any] | None = tree.events[uid]
-    while event is not None:
-        event = tree.get_parent_event(event)
-        if event is not None and tree.event_to_category(event) in ("cpu_op", "Operator"):
-            return event
-    return None
-
-
-def busy_time(events: list[dict[str, Any]]) -> float:
-    """The time in µs during which at least one of the events runs."""
-    spans = sorted((float(event["ts"]), float(event["ts"]) + float(event.get("dur", 0))) for event in events)
-    total, end = 0.0, float("-inf")
-    for start, stop in spans:
-        total += max(0.0, stop - max(start, end))
-        end = max(end, stop)
-    return total
+def busy_times(frame: Any) -> Any:
+    """For each GPU event, the time in µs during which any event with the same ancestor in the same trace runs. Events
+    without an ancestor are unrelated to each other, so only their own time counts."""
+    begin = (1e3 * frame["start_us"]).round().astype("int64")
+    spans = frame[["source"]].assign(begin=begin, end=begin + (1e3 * frame["kernel_time"]).round().astype("int64"))
+    own = (-1 - frame.index.to_series()).astype("Int64")
+    spans["ancestor"] = frame["lowest_common_ancestor_id"].fillna(own).astype("int64")
+    spans = spans.sort_values("begin", kind="stable")
+    keys = [spans["ancestor"], spans["source"].astype(object)]
+    # The part of each event that no earlier event covers.
+    covered = spans["end"].groupby(keys).cummax().groupby(keys).shift(fill_value=-(1 << 62))
+    part = (spans["end"] - covered.where(covered > spans["begin"], spans["begin"])).clip(lower=0)
+    return part.groupby(keys).transform("sum").reindex(frame.index) / 1e3
 
 
 def common_name(first: str, second: str, modules: dict[str, set[str]]) -> str | None:

@@ -164,7 +164,12 @@ fn the_summary_has_a_version_and_exact_totals() {
     assert_eq!(summary["trace1"]["kernel_time_us"], 93.0);
     assert_eq!(summary["trace1"]["row_sum_us"], summary["trace1"]["kernel_time_us"]);
     assert_eq!(summary["trace1"]["unlinked_us"], 88.0);
-    assert_eq!(summary["difference_us"], -58.0);
+    assert_eq!(summary["gpu_time_difference_us"], -58.0);
+    assert_eq!(summary["gpu_time_ratio"], 35.0 / 93.0);
+    // The plain names are the figures of the headline.
+    let step = |side: &str| summary["wall"][side]["step_wall_us"].as_f64().expect("a time");
+    assert_eq!(summary["ratio"], step("trace2") / step("trace1"));
+    assert_eq!(summary["difference_us"], summary["wall"]["step_difference_us"]);
     assert_eq!(summary["notes"][0]["code"], "LAUNCH_NOT_CAPTURED");
 }
 

@@ -14,6 +14,7 @@ use super::json::write_json;
 use crate::analysis::Analysis;
 use crate::analysis::account::Totals;
 use crate::analysis::runs::{RunNoise, settled_differences};
+use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Note};
 use serde::Serialize;
@@ -49,10 +50,14 @@ pub struct Summary {
     /// Fraction (0 to 1) of the GPU time in the compared steps that was launched by firmly matched calls; `null` if
     /// there is no GPU time.
     pub firm_share: Option<f64>,
-    /// Difference in attributed time, candidate − baseline, in µs.
+    /// Difference in the wall time of a step, candidate − baseline, in µs; the same as `wall.step_difference_us`.
     pub difference_us: f64,
-    /// Ratio of attributed times, candidate / baseline; `null` if undefined.
+    /// Ratio of the wall times of a step, candidate / baseline; `null` if undefined.
     pub ratio: Option<f64>,
+    /// Difference in the GPU time of all compared steps, candidate − baseline, in µs; `null` without GPU events.
+    pub gpu_time_difference_us: Option<f64>,
+    /// Ratio of these GPU times, candidate / baseline; `null` if undefined and without GPU events.
+    pub gpu_time_ratio: Option<f64>,
     /// Whether the times of the rows add up to the time of all events on both sides, exact to the
     /// nanosecond.
     pub account_is_exact: bool,
@@ -180,19 +185,24 @@ pub(super) fn summarise_with(analysis: &Analysis, largest: &[LargeDifference]) -
     let checks = analysis.comparability();
     let (settled, varying) = settled_differences(analysis.diff(), analysis.runs());
     let side = |side: Side| side_summary(analysis, side, &account.totals[side], account.rows[side]);
+    let measure = analysis.ledger().measure();
+    let gpu = Some(account).filter(|_| measure == Measure::GpuTime);
+    let wall = wall::wall(analysis);
     Summary {
         schema_version: SCHEMA_VERSION,
         tracetree_version: env!("CARGO_PKG_VERSION"),
-        measure: analysis.ledger().measure().label(),
+        measure: measure.label(),
         trace1: side(Side::Baseline),
         trace2: side(Side::Candidate),
-        wall: wall::wall(analysis),
+        difference_us: wall.step_difference_us,
+        ratio: wall.step_ratio(),
+        gpu_time_difference_us: gpu.map(|account| account.difference().as_micros()),
+        gpu_time_ratio: gpu.and_then(|account| account.ratio()),
+        wall,
         bill: changes::bill(analysis),
         changes: changes::changes(analysis),
         same_program: changes::same_program(analysis),
         firm_share: analysis.changes().firm_share(),
-        difference_us: account.difference().as_micros(),
-        ratio: account.ratio(),
         account_is_exact: account.is_exact(),
         points_of_difference: settled.len() as u64,
         varying_points: varying as u64,

@@ -53,6 +53,14 @@ pub struct WallSide {
     pub idle_share: Option<f64>,
 }
 
+impl WallSummary {
+    /// Ratio of the wall times of a step, candidate / baseline; `None` if the baseline has no time.
+    pub(super) fn step_ratio(&self) -> Option<f64> {
+        (self.trace1.step_wall_us > 0.0)
+            .then(|| self.trace2.step_wall_us / self.trace1.step_wall_us)
+    }
+}
+
 pub(super) fn wall(analysis: &Analysis) -> WallSummary {
     let wall = analysis.wall();
     let step = |side: Side| wall.totals(side).step_ms() * 1e3;
