@@ -109,6 +109,18 @@ def test_results_are_frozen_values_that_are_one_line(d: tracetree.Comparison) ->
             value.step = None  # type: ignore[misc, union-attr]
     assert [line.sentence for line in c.bill] == d.bill["sentence"]
     assert [line.price_us for line in c.bill] == d.bill["price_us"]
+    assert all(line.price_over_runs_us is None and line.apart is None for line in c.bill)
+
+
+def test_with_several_runs_a_line_has_a_range_of_prices() -> None:
+    h100 = Path(__file__).parents[2] / "examples/traces/h100"
+    runs = [[h100 / f"{name}.pt.trace.json.gz" for name in names] for names in (
+        ("resnet_eager", "resnet_eager_again", "resnet_eager_third"), ("resnet_tf32_off", "resnet_tf32_off_again")
+    )]
+    line = step_comparison(tracetree.diff(*runs)).bill[0]
+    assert line.price_over_runs_us is not None and line.price_us is not None
+    low, median, high = line.price_over_runs_us
+    assert 0 < low <= median <= high and low <= line.price_us <= high and line.apart
 
 
 def test_a_line_is_repeated_by_a_script(d: tracetree.Comparison) -> None:

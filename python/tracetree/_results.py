@@ -49,6 +49,10 @@ class BillLine:
     change: int | None
     #: The number of the line, from 0.
     number: int
+    #: The lowest, the median and the highest price over all pairs of runs, in µs; ``None`` with one run per side.
+    price_over_runs_us: tuple[float, ...] | None
+    #: Whether the price has the same sign for all pairs of runs; ``None`` if a side has a single run.
+    apart: bool | None
 
 
 @public
@@ -93,6 +97,8 @@ class StepComparison:
 #: Whether a verdict says that the sides differ. The verdict ``not_tested`` says nothing.
 SIGNIFICANT = {"slower": True, "faster": True, "similar": False, "within_noise": False}
 
+OVER_RUNS = ("price_low_us", "price_median_us", "price_high_us")
+
 #: For each side, the frames of the compared function that were removed from its recordings, outermost first.
 Entries = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -128,6 +134,8 @@ def step_comparison(d: Comparison, entries: Entries = ((), ())) -> StepCompariso
                 hint=row["hint"],
                 change=row["change"],
                 number=row["bill_line"],
+                price_over_runs_us=None if row["price_low_us"] is None else tuple(row[name] for name in OVER_RUNS),
+                apart=None if row["apart"] is None else row["apart"] == "yes",
             )
         )
     return StepComparison(step, tuple(lines), d)
