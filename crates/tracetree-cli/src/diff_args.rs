@@ -62,10 +62,12 @@ pub(super) struct DiffArgs {
     /// Exit with 1 if the structure of the traces differs.
     #[arg(long, help_heading = headings::LIMITS)]
     pub(super) exit_code: bool,
-    /// Exit with 1 if the candidate takes longer by more than this: `5%`, `200us`, `gpu:1.5ms`.
+    /// Exit with 1 if the candidate takes longer by more than this: `5%`, `200us`, `gpu:1.5ms`, `wait:5ms`, `change`.
     ///
     /// `5%` or `step:5%` limits the wall time of a step. `gpu:` limits the total time of the step's GPU events. `busy:`
-    /// and `idle:` limit the time during which the GPU is busy or idle. Traces without steps are compared as a whole.
+    /// and `idle:` limit the time during which the GPU is busy or idle. A kind of line in the bill limits the sum of its
+    /// prices: `change:`, `wait:`, `host:`, `pauses:`, `clock:`, …; `change` alone allows no change of the program.
+    /// Traces without steps are compared as a whole.
     /// With several runs per side, a difference within run-to-run noise does not fail the check. Exits with 3 if no
     /// decision is possible: a trace is incomplete, the models differ, or the steps of a side's only run vary too much.
     /// The measured values are printed to stderr. Can be repeated.

@@ -375,12 +375,14 @@ impl<'a> Judge<'a> {
         (is_equal || is_coarse && names.all(is_as_often)).then(|| REARRANGED.to_owned())
     }
 
-    /// What this change does to the step time, by replay; `None` if the runs cannot be replayed.
-    fn effect(&self, change: &Change) -> Option<String> {
+    /// The price of this change in the bill; the attributed time if the runs cannot be replayed.
+    fn price(&self, change: &Change) -> String {
         let mut changes = self.analysis.changes().list().iter();
-        let at = changes.position(|known| std::ptr::eq(known, change))?;
-        let price = self.analysis.bill().price_of_change(at)?;
-        Some(signed(price.as_micros()))
+        let at = changes.position(|known| std::ptr::eq(known, change));
+        match at.and_then(|at| self.analysis.bill().price_of_change(at)) {
+            Some(price) => format!("price {} per step, by replay", signed(price.as_micros())),
+            None => format!("attributed {} per step", signed(change.cost.as_micros())),
+        }
     }
 
     fn evidence(
@@ -389,13 +391,7 @@ impl<'a> Judge<'a> {
         work: &PerSide<Work>,
         varies: Option<String>,
     ) -> Vec<String> {
-        let cost = signed(change.cost.as_micros());
-        let mut evidence = vec![format!("cost {cost} per step")];
-        evidence.extend(self.effect(change).filter(|effect| *effect != cost).map(|effect| {
-            format!(
-                "effect on the step time {effect}, by replay; the rest of the cost overlaps with other work"
-            )
-        }));
+        let mut evidence = vec![self.price(change)];
         evidence.extend(varies);
         for (one, several, count) in [
             ("launch", "launches", work.as_ref().map(|work| work.launches)),

@@ -180,7 +180,7 @@ impl Page<'_> {
         }
         for line in &finding.evidence {
             let line = self.short(line);
-            let known = ["cost ", "effect ", "first ", "usually "];
+            let known = ["price ", "attributed ", "first ", "usually "];
             let name = known.into_iter().find(|name| line.starts_with(name)).unwrap_or_default();
             self.field(name.trim_end(), &line[name.len()..])?;
         }
