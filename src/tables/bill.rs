@@ -57,7 +57,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .text("sentence", "what happened", |_, r| r.1.sentence.as_str().into())
         .text(
             "where",
-            "where the change first occurs: module class and user frame; of a wait: the range",
+            "where the change first occurs: module class and user frame; of a wait: the range; of the same kernels: the op \
+             that has most of the difference",
             |_, r| r.1.place.as_str().into(),
         )
         .text("file", "file of the innermost function of user code around the first call of the change", |a, r| {

@@ -7,6 +7,7 @@ use crate::support::trace_builder::{Op, TraceBuilder};
 use crate::support::traces;
 use std::sync::Arc;
 use tracetree::analysis::Analysis;
+use tracetree::analysis::bill::BillLine;
 use tracetree::analysis::runs::settled_differences;
 use tracetree::report::{Narrative, evidence, summarise, write_csv, write_markdown, write_summary};
 use tracetree::tables::TableKind;
@@ -498,4 +499,33 @@ fn a_group_of_calls_varies_together_with_its_enclosing_call() {
     assert_eq!((settled.len(), varying), (0, 1));
     assert_eq!(comparison.diff().differences().len(), 1);
     assert!(comparison.tree(Side::Baseline).len() > comparison.tree(Side::Candidate).len());
+}
+
+#[test]
+fn each_line_has_its_prices_over_all_runs_whatever_their_order() {
+    let open = |names: &[&str]| -> Vec<Trace> {
+        names.iter().map(|name| Trace::open(traces::h100(name)).expect("a trace")).collect()
+    };
+    let eager = ["resnet_eager", "resnet_eager_again", "resnet_eager_third"];
+    let off = ["resnet_tf32_off", "resnet_tf32_off_again"];
+    let there = compare(open(&eager), open(&off));
+    let turned = |names: &[&str]| open(&names.iter().rev().copied().collect::<Vec<_>>());
+    let again = compare(turned(&eager), turned(&off));
+    assert_eq!(there.analysis().bill(), again.analysis().bill());
+    let back = compare(open(&off), open(&eager));
+    let lines = there.analysis().bill().lines();
+    let first = lines[0].over_runs.expect("several runs");
+    assert_eq!((lines[0].kind.label(), first.is_apart), ("change", Some(true)));
+    for line in lines {
+        let runs = line.over_runs.expect("several runs");
+        assert!(runs.low <= runs.median && runs.median <= runs.high);
+        assert!(runs.low <= line.price && line.price <= runs.high, "{line:?}");
+        let mut others = back.analysis().bill().lines().iter();
+        let is_it = |other: &&BillLine| other.kind == line.kind && other.price == -line.price;
+        let other = others.find(is_it).expect("the mirrored line").over_runs;
+        let other = other.expect("several runs");
+        assert_eq!((other.low, other.high, other.is_apart), (-runs.high, -runs.low, runs.is_apart));
+    }
+    let single = compare(open(&eager[..1]), open(&off[..1]));
+    assert!(single.analysis().bill().lines().iter().all(|line| line.over_runs.is_none()));
 }

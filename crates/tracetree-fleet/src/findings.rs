@@ -32,7 +32,9 @@ pub(super) fn of(fleet: &Fleet) -> Vec<Finding> {
     let single = |name: &str| stragglers.contains_key(name);
     let mut found = not_compared(fleet);
     found.extend(identical(fleet));
-    let changes: Vec<&LineRow> = fleet.bill.iter().filter(|row| row.is_changed()).collect();
+    let is_together = |row: &LineRow| &*row.kind == BillKind::Together.label();
+    let changed = fleet.bill.iter().filter(|row| row.is_changed() && !is_together(row));
+    let changes: Vec<&LineRow> = changed.collect();
     let of_all = |row: &LineRow| row.shared.spread == Spread::All;
     found.extend(changes.iter().filter(|row| of_all(row)).map(|row| change(row)));
     found.extend(stragglers.values().cloned());

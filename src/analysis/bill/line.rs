@@ -104,7 +104,8 @@ pub struct BillLine {
     pub price: Nanos,
     /// The position in [`Changes::list`], if the line is a change.
     pub change: Option<usize>,
-    /// Where the change first occurs, or the range that a wait is about; empty if the line is about no place.
+    /// Where the change first occurs, the range that a wait is about, or the op that has most of the difference in the
+    /// durations of the same kernels; empty if the line is about no place.
     pub place: String,
     /// What to try; empty if unknown.
     pub advice: String,
