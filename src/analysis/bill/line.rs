@@ -102,7 +102,7 @@ pub struct BillLine {
     pub sentence: String,
     /// Candidate − baseline per step: the price by replay, or the attributed time if no prices are known.
     pub price: Nanos,
-    /// The position in [`Changes::list`], if the line is a change.
+    /// The position in [`Changes::list`](crate::analysis::changes::Changes::list), if the line is a change.
     pub change: Option<usize>,
     /// Where the change first occurs, the range that a wait is about, or the op that has most of the difference in the
     /// durations of the same kernels; empty if the line is about no place.
