@@ -350,8 +350,8 @@ impl Comparison {
             Side::Candidate => PerSide::new(other, run),
         };
         let against_other = TraceDiff::of_programs(programs, options.diff.clone());
-        let bill = Analysis::with_options(against_other, options.analysis.clone());
-        let prices = bill.bill().prices_of_run();
+        let prices =
+            Analysis::with_options(against_other, options.analysis.clone()).bill().prices_of_run();
         Ok(Run::of(&diff, self.analysis.compared().steps(side), Some(prices)))
     }
 
