@@ -60,6 +60,7 @@ Side = Literal["baseline", "candidate"]
 _PATH = "a trace, a folder or a pattern with several runs of one program, below an allowed folder; relative to the first"
 _Baseline = Annotated[str, Field(description=f"The side before the change: {_PATH}")]
 _Candidate = Annotated[str, Field(description=f"The side after the change: {_PATH}")]
+_Uid = Annotated[int, Field(description="The position of an event in traceEvents, from 0")]
 _Which = Annotated[Side, Field(description="The side to which the uid or the query refers")]
 _Page = Annotated[int, Field(description="The page of the answer, from 1")]
 _Bytes = Annotated[int, Field(description=f"Maximum size of the answer in bytes, at most {MOST}")]
@@ -355,7 +356,7 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
     def explain(
         baseline: _Baseline,
         candidate: _Candidate,
-        uid: Annotated[int, Field(description="The position of an event in traceEvents, from 0")],
+        uid: _Uid,
         side: _Which = "baseline",
         page: _Page = 1,
         max_bytes: _Bytes = USUAL,
@@ -371,7 +372,7 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
     def repro(
         baseline: _Baseline,
         candidate: _Candidate,
-        uid: Annotated[int, Field(description="The position of an event in traceEvents, from 0")],
+        uid: _Uid,
         side: _Which = "baseline",
         page: _Page = 1,
         max_bytes: _Bytes = USUAL,

@@ -1,4 +1,4 @@
-//! Builds `summary.json`: inputs, totals, notes, causes, verdicts and the largest differences.
+//! Builds `summary.json`: inputs, totals, the bill, notes, verdicts and the largest differences.
 
 mod changes;
 mod largest;

@@ -9,7 +9,6 @@ use crate::stats::FEWEST;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use tracetree::analysis::bill::BillKind;
 use tracetree::analysis::robust::median;
 use tracetree::order::Order as _;
 use tracetree::side::Side;
@@ -33,7 +32,8 @@ pub(super) fn bill(whole: &[&Compared<'_>], roles: &[Role]) -> Vec<LineRow> {
     let mut found: BTreeMap<Key<'_>, BySentence<'_>> = BTreeMap::new();
     for (at, one) in whole.iter().enumerate() {
         let least = NOTABLE * one.per_step(Side::Baseline, one.facts.wall.baseline);
-        let is_kept = |line: &&Line| is_change(line) || line.price.as_micros().abs() >= least;
+        let is_kept =
+            |line: &&Line| !line.change_kind.is_empty() || line.price.as_micros().abs() >= least;
         for line in one.facts.bill.iter().filter(is_kept) {
             let sentences = found.entry((&line.kind, &line.change_kind, &line.place)).or_default();
             sentences.entry(&*line.sentence).or_default().push((at, line.price));
@@ -57,11 +57,6 @@ pub(super) fn bill(whole: &[&Compared<'_>], roles: &[Role]) -> Vec<LineRow> {
             .then_with(|| (&a.kind, &a.sentence, &a.place).cmp(&(&b.kind, &b.sentence, &b.place)))
     });
     rows
-}
-
-fn is_change(line: &Line) -> bool {
-    let kind = BillKind::from_label(&line.kind);
-    kind.is_some_and(|kind| matches!(kind, BillKind::Environment | BillKind::Change))
 }
 
 /// The rows for changes of one kind at one place. Sentences that differ only a little in their numbers share a row.
@@ -90,14 +85,14 @@ fn same_program(
     whole: &[&Compared<'_>],
     roles: &[Role],
 ) -> LineRow {
-    let each = |(&sentence, list): (&&str, &Vec<(usize, Nanos)>)| -> Vec<(usize, Nanos, String)> {
-        list.iter().map(|&(at, price)| (at, price, sentence.to_owned())).collect()
-    };
-    let mut all: Vec<(usize, Nanos, String)> = of_place.iter().flat_map(each).collect();
+    let mut all: Vec<(usize, Nanos, &str)> = Vec::new();
+    for (sentence, list) in of_place {
+        all.extend(list.iter().map(|&(at, price)| (at, price, *sentence)));
+    }
     all.sort_unstable();
     let list: Vec<(usize, Nanos)> = all.iter().map(|&(at, price, _)| (at, price)).collect();
     let (shared, worst) = shared(&list, whole, roles);
-    row(key, all[worst].2.as_str().into(), shared)
+    row(key, all[worst].2.into(), shared)
 }
 
 fn row((kind, change_kind, place): Key<'_>, sentence: Arc<str>, shared: Shared) -> LineRow {

@@ -80,7 +80,7 @@ impl FailOn {
     pub fn check_means(&self, means: PerSide<StepMeans>) -> Checked {
         let Limited::Step(measure) = self.measure else {
             return Checked::inconclusive(vec![
-                "a fleet has no bill; check the pair of this rank with `tracetree diff`".to_owned(),
+                "a line of the bill is checked for one pair: use `tracetree diff` with this rank's traces".to_owned(),
             ]);
         };
         let [before, after] = Side::BOTH.map(|side| [value(measure, means[side])]);

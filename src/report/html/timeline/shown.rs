@@ -1,8 +1,6 @@
 //! Chooses the step that the timeline shows, and finds everything that ran in it.
 //!
-//! The chosen step has a counterpart on the opposite side. For each such step, the absolute time differences of the
-//! leading causes with a call in the step are added up, and the step with the largest sum is chosen. Ties are broken in
-//! favor of the step whose own time difference is closest to the median.
+//! It is the step of the lag curve, and its counterpart on the opposite side.
 
 use super::slice::Slice;
 use crate::analysis::Analysis;
