@@ -276,12 +276,6 @@ impl Comparison {
         self.of_kind(TableKind::LayerOps)
     }
 
-    /// The verdict for each call site in the program (`verdicts.csv`).
-    #[getter]
-    fn verdicts(&self) -> Table {
-        self.of_kind(TableKind::Verdicts)
-    }
-
     /// The lines into which the step-time difference is divided, each with one price (`bill.csv`).
     #[getter]
     fn bill(&self) -> Table {

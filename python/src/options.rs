@@ -86,8 +86,7 @@ impl Options<'_> {
     fn analysis(&self, py: Python<'_>) -> PyResult<AnalysisOptions> {
         let failed = |error: Error| raise(py, &error);
         let absolute = self.absolute_threshold_us.map(|us| Nanos((us * 1e3).round() as i64));
-        let thresholds =
-            Thresholds { relative: self.relative_threshold, absolute, ..Thresholds::default() };
+        let thresholds = Thresholds { relative: self.relative_threshold, absolute };
         let mut options = AnalysisOptions::default().stacks(self.stacks).thresholds(thresholds);
         options.models =
             self.efficiency.as_ref().map(Models::extended).transpose().map_err(failed)?;

@@ -112,8 +112,7 @@ def test_tables_about_rows_refer_to_them(d: tracetree.Comparison) -> None:
     rows = len(d.rows)
     assert d.rows.column("row_id") == list(range(rows))
     assert set(d.kernels.column("row_id")) <= set(range(rows))
-    for name in ("unique_args", "verdicts"):
-        assert set(d.table(name).column("first_row_id")) <= set(range(rows))
+    assert set(d.unique_args.column("first_row_id")) <= set(range(rows))
 
 
 def test_kernels_have_their_place_and_time(d: tracetree.Comparison) -> None:

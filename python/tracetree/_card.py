@@ -35,7 +35,8 @@ def comparison(d: Comparison) -> str:
     parts += [f'<div style="{DIM}">{escape(remark)}</div>' for remark in card["remarks"]]
     parts += [f'<div style="color:{WARNING}">⚠ {escape(line)}</div>' for line in lines(d)]
     parts += [layers(card), following(card), falls_behind(card)]
-    parts.append(f"<div>{escape(card['evidence'])}; {points(card['points'])}</div>")
+    evidence = f"{escape(card['evidence'])}; " if card["evidence"] else ""
+    parts.append(f"<div>{evidence}{points(card['points'])}</div>")
     parts += [account(card), page(card["page"])]
     return f'<div style="{BOX}">{"".join(parts)}</div>'
 

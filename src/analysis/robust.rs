@@ -1,4 +1,4 @@
-//! Computes statistics that are robust against single outliers: median, spread and shift.
+//! Computes statistics that are robust against single outliers.
 
 use crate::side::{PerSide, Side};
 use crate::signed::signed;
@@ -112,37 +112,9 @@ impl Few {
     }
 }
 
-/// Maximum number of samples per side from which differences are computed. If a side has more samples, they
-/// are sorted, and this many samples are chosen at equal intervals.
-const MOST_DIFFERENCES: usize = 1_000;
-
-/// The median of the differences between every candidate sample and every baseline sample (Hodges and Lehmann,
-/// *Estimates of location based on rank tests*, Annals of Mathematical Statistics 34 (1963) 598–611). Returns `None`
-/// if a side has no samples.
-pub(super) fn shift(samples: &PerSide<Vec<f64>>) -> Option<f64> {
-    let (a, b) = (thinned(&samples.baseline), thinned(&samples.candidate));
-    let differences: Vec<f64> = a.iter().flat_map(|a| b.iter().map(move |b| b - a)).collect();
-    (!differences.is_empty()).then(|| median(&differences))
-}
-
-fn thinned(samples: &[f64]) -> Vec<f64> {
-    let mut sorted = samples.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let count = sorted.len().min(MOST_DIFFERENCES);
-    (0..count).map(|at| sorted[(2 * at + 1) * sorted.len() / (2 * count)]).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn of_many_samples_the_middle_one_of_each_part_is_used() {
-        let many: Vec<f64> = (0..3 * MOST_DIFFERENCES).rev().map(|at| at as f64).collect();
-        let taken = thinned(&many);
-        let expected: Vec<f64> = (0..MOST_DIFFERENCES).map(|at| (3 * at + 1) as f64).collect();
-        assert_eq!(taken, expected);
-    }
 
     #[test]
     fn one_outlier_moves_neither() {
@@ -184,12 +156,5 @@ mod tests {
         let late = [10.0, 70.0, 9.9, 10.1, 9.8];
         assert_eq!(found(&late, &late), None);
         assert_eq!(found(&late, &[10.0, 10.1, 9.9, 70.2, 9.8]), None);
-    }
-
-    #[test]
-    fn the_shift_is_the_median_difference() {
-        let samples = PerSide::new(vec![1.0, 2.0, 100.0], vec![3.0, 4.0, 5.0]);
-        assert_eq!(shift(&samples), Some(2.0));
-        assert_eq!(shift(&PerSide::new(vec![], vec![1.0])), None);
     }
 }

@@ -22,7 +22,7 @@ use super::replay::{Bounds, Effects, Prices, Reason, Replays};
 use super::runs::{Run, RunTimes, StepTimes, step_times_of_sides};
 use super::side_names;
 use super::steps::{StepPairs, StepRow, note_repeats, step_pairs, step_rows};
-use super::verdict::{GroupJudge, Thresholds, Verdicts};
+use super::verdict::{Thresholds, Verdicts};
 use super::wall::Wall;
 use crate::diff::TraceDiff;
 use crate::program::{Measure, Program};
@@ -137,7 +137,7 @@ stages! {
     #[doc(hidden)]
     lag: Lag = lag[diff, ledger, step_rows, layer_pairs, wall];
 
-    /// The verdicts on the total time and on each call site, with the thresholds of the options.
+    /// The verdicts on the step time and the measured time, with the thresholds of the options.
     judged: Verdicts = judged[diff, ledger, compared, wall, runs, comparability, options];
 
     /// The groups of nodes at which the sides run different numbers of kernels, sorted by descending time difference,
@@ -290,7 +290,7 @@ impl Analysis {
         self.ledger().account()
     }
 
-    /// Tests the total time and each call site with the given thresholds.
+    /// Tests the step time and the measured time with the given thresholds.
     pub fn verdicts(&self, thresholds: &Thresholds) -> Verdicts {
         Verdicts::of(self.run_times(), self.comparability(), thresholds)
     }
@@ -324,13 +324,6 @@ impl Analysis {
             wall: self.wall(),
             runs: &self.runs,
         }
-    }
-
-    /// Tests groups of events like the call sites.
-    #[doc(hidden)]
-    pub fn group_judge(&self) -> GroupJudge<'_> {
-        let thresholds = &self.options.thresholds;
-        GroupJudge::new(self.run_times(), self.comparability(), self.judged(), thresholds)
     }
 }
 

@@ -62,9 +62,9 @@ pub use read_inputs::read_inputs;
 pub use read_row::read_row;
 pub use read_uid_map::read_uid_map;
 pub use summary::{
-    BillSummary, Change, ChangeSummary, LargeDifference, NameDifference, Part, RunsSummary,
-    SCHEMA_VERSION, SameProgram, SideNote, SideSummary, StepVerdict, Summary, VerdictSummary,
-    WallSide, WallSummary, largest_differences, summarise, write_summary,
+    BillSummary, ChangeSummary, LargeDifference, NameDifference, Part, RunsSummary, SCHEMA_VERSION,
+    SameProgram, SideNote, SideSummary, StepVerdict, Summary, VerdictSummary, WallSide,
+    WallSummary, largest_differences, summarise, write_summary,
 };
 pub use text::{
     Action, Layer, Line, Narrative, Port, PortClass, PortItem, evidence, node_name,

@@ -67,7 +67,7 @@ pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     let runs = runs::columns(&analysis, |a: &Analysis, r: &EfficiencyRow, side| {
-        Some(a.run_times().figures(side, &r.events[side]))
+        runs::of_events(a, &r.events[side], side)
     });
     identity().and(columns(|row: &EfficiencyRow| &row.efficiency)).and(savings()).and(runs).table(
         (

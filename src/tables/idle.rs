@@ -4,7 +4,6 @@
 use super::runs;
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::Analysis;
-use crate::analysis::runs::RunFigures;
 use crate::analysis::wall::{IdleRow, idle_owner_name, node_name};
 use crate::side::Side;
 use std::sync::Arc;
@@ -67,7 +66,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             },
         )
         .and(runs::columns(&analysis, |a: &Analysis, r, side| {
-            a.run_times().of_idle(side, r).map(|times| RunFigures::of(&times))
+            a.run_times().of_idle(side, r)
         }))
         .table(
             (name, "one row per owner and kind of idle time, in the order of the merged tree; the idle times of all \

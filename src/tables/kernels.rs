@@ -1,8 +1,8 @@
 //! The `kernels` table: kernels grouped by name and launching op.
 
-use super::efficiency;
 use super::table::{Cell, ColumnType, Columns, Table};
-use super::tallies::{self, Judged, counts_and_totals, delta_and_ratio, means, presence, runs};
+use super::tallies::{counts_and_totals, delta_and_ratio, means, of_runs, presence};
+use super::{efficiency, runs};
 use crate::analysis::Analysis;
 use crate::analysis::account::Tally;
 use crate::analysis::efficiency::Efficiency;
@@ -16,7 +16,7 @@ struct Kernel {
     efficiency: PerSide<Efficiency>,
 }
 
-type Row = Judged<Kernel>;
+type Row = Kernel;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     identity()
@@ -25,25 +25,19 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(spread())
         .and(delta_and_ratio(tally))
         .and(presence(tally))
-        .word(
-            "verdict",
-            "result of the significance test, with runs or steps as repeats; see `verdicts.csv`",
-            |_, r: &Row| r.verdict().into(),
-        )
-        .and(super::verdicts::basis())
         .sides(
             "stacks_*",
             (ColumnType::Json, ""),
             "up to three (`--stacks N`) distinct Python stacks at launch, as a list of \
              `{\"count\", \"frames\"}`, outermost frame first; empty without stacks",
-            |a, r, side| listed(&stacks(a.diff(), a.ledger(), a.stacks(), a.options().stacks, &r.group.row.tally.events)[side]),
+            |a, r, side| listed(&stacks(a.diff(), a.ledger(), a.stacks(), a.options().stacks, &r.row.tally.events)[side]),
         )
-        .and(efficiency::columns(|row: &Row| &row.group.efficiency))
-        .and(runs(&analysis))
+        .and(efficiency::columns(|row: &Row| &row.efficiency))
+        .and(runs::columns(&analysis, |a, row: &Row, side| of_runs(a, tally(row), side)))
         .table(
             (name, "one row per event name, kind of work and launching op, sorted by the total time in both traces"),
             analysis,
-            |analysis| tallies::judged(analysis, kernels(analysis), |kernel| &kernel.row.tally),
+            |analysis| Box::new(kernels(analysis).into_iter()),
         )
 }
 
@@ -64,21 +58,21 @@ fn identity() -> Columns<Analysis, Row> {
         .text(
             "kernel",
             "name of the GPU event or, in traces without GPU events, of the op",
-            |_: &Analysis, r: &Row| r.group.row.kernel.as_str().into(),
+            |_: &Analysis, r: &Row| r.row.kernel.as_str().into(),
         )
         .word("category", "kind of work", |a, r| {
-            a.options().categories.name(r.group.row.category.id).into()
+            a.options().categories.name(r.row.category.id).into()
         })
         .word(
             "category_source",
             "evidence for the category: `event`, `op`, `autograd`, `module`, `same_kernel`, \
              `kernel_name`, `optimizer`, `none`",
-            |_, r| r.group.row.category.source.label().into(),
+            |_, r| r.row.category.source.label().into(),
         )
         .text(
             "cpu_op",
             "name of the nearest op above the launch; empty if there is no op",
-            |_, r| r.group.row.op.as_str().into(),
+            |_, r| r.row.op.as_str().into(),
         )
 }
 
@@ -86,11 +80,11 @@ fn spread() -> Columns<Analysis, Row> {
     const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
     Columns::default()
         .sides("min_us_*", TIME, "shortest time", |_: &Analysis, r: &Row, side| {
-            r.group.row.tally.min(side).into()
+            r.row.tally.min(side).into()
         })
-        .sides("max_us_*", TIME, "longest time", |_, r, side| r.group.row.tally.max(side).into())
+        .sides("max_us_*", TIME, "longest time", |_, r, side| r.row.tally.max(side).into())
         .sides("p50_us_*", (ColumnType::Decimal(3), "µs"), "median time", |_, r, side| {
-            r.group.row.tally.median_us(side).into()
+            r.row.tally.median_us(side).into()
         })
 }
 
@@ -110,5 +104,5 @@ fn listed(stacks: &[PythonStack]) -> Cell<'static> {
 }
 
 fn tally(row: &Row) -> &Tally {
-    &row.group.row.tally
+    &row.row.tally
 }

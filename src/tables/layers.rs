@@ -1,21 +1,20 @@
 //! The `layers` table: the layers in each phase, and the work around the layers.
 
+use super::runs;
 use super::table::{Cell, ColumnType, Columns, Table};
-use super::{runs, verdicts};
 use crate::analysis::Analysis;
 use crate::analysis::layers::{LayerRow, layer_rows};
-use crate::side::Presence;
+use crate::side::{PerSide, Presence};
 use std::sync::Arc;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
-    let judged = verdicts::columns(|row: &LayerRow| &row.judgement);
-    let runs = runs::columns(&analysis, |_, row: &LayerRow, side| {
-        runs::of_judgement(&row.judgement, side)
+    let runs = runs::columns(&analysis, |a: &Analysis, row: &LayerRow, side| {
+        runs::of_events(a, &row.events[side], side)
     });
-    identity().and(times()).and(judged).and(runs).table(
+    identity().and(times()).and(runs).table(
         (name, "one row per layer and phase, and rows for the work before, between and after the layers"),
         analysis,
-        |analysis| Box::new(layer_rows(analysis.diff(), analysis.ledger(), analysis.layer_pairs(), &analysis.group_judge()).into_iter()),
+        |analysis| Box::new(layer_rows(analysis.diff(), analysis.ledger(), analysis.layer_pairs()).into_iter()),
     )
 }
 
@@ -47,8 +46,13 @@ fn identity() -> Columns<Analysis, LayerRow> {
         )
         .word("phase", "phase in which the work was launched", |_, r| r.phase.label().into())
         .word("presence", "which side has events in the row", |_, r| {
-            Presence::of(r.events).label().into()
+            Presence::of(counts(r)).label().into()
         })
+}
+
+/// Number of measured events on each side.
+fn counts(row: &LayerRow) -> PerSide<u64> {
+    row.events.as_ref().map(|events| events.len() as u64)
 }
 
 fn times() -> Columns<Analysis, LayerRow> {
@@ -57,7 +61,7 @@ fn times() -> Columns<Analysis, LayerRow> {
             "kernels_*",
             (ColumnType::Whole, ""),
             "attributed events",
-            |_: &Analysis, r: &LayerRow, side| r.events[side].into(),
+            |_: &Analysis, r: &LayerRow, side| counts(r)[side].into(),
         )
         .sides(
             "total_us_*",

@@ -35,7 +35,6 @@ pub mod table;
 mod tallies;
 mod uid_map;
 mod unique_args;
-mod verdicts;
 mod what_if;
 
 pub use named_calls::ops_only_on;
@@ -85,8 +84,6 @@ pub enum TableKind {
     Layers,
     /// `layer_ops`.
     LayerOps,
-    /// `verdicts`.
-    Verdicts,
     /// `bill`.
     Bill,
     /// `changes`.
@@ -119,7 +116,7 @@ pub enum TableKind {
 
 impl TableKind {
     /// All tables, in the order in which they are documented.
-    pub const ALL: [TableKind; 32] = [
+    pub const ALL: [TableKind; 31] = [
         TableKind::Rows,
         TableKind::UniqueArgs,
         TableKind::Names,
@@ -137,7 +134,6 @@ impl TableKind {
         TableKind::Phases,
         TableKind::Layers,
         TableKind::LayerOps,
-        TableKind::Verdicts,
         TableKind::Bill,
         TableKind::Changes,
         TableKind::ChangeSites,
@@ -174,7 +170,6 @@ impl TableKind {
             TableKind::Phases => "phases",
             TableKind::Layers => "layers",
             TableKind::LayerOps => "layer_ops",
-            TableKind::Verdicts => "verdicts",
             TableKind::Bill => "bill",
             TableKind::Changes => "changes",
             TableKind::ChangeSites => "change_sites",
@@ -228,7 +223,6 @@ impl TableKind {
             TableKind::Phases => phases::table(self.name(), analysis),
             TableKind::Layers => layers::table(self.name(), analysis),
             TableKind::LayerOps => layer_ops::table(self.name(), analysis),
-            TableKind::Verdicts => verdicts::table(self.name(), analysis),
             TableKind::Bill => bill::table(self.name(), analysis),
             TableKind::Changes => changes::table(self.name(), analysis),
             TableKind::ChangeSites => changes::sites(self.name(), analysis),

@@ -1,7 +1,7 @@
 //! The `phases` table: one row for each phase that occurs in at least one of the two traces.
 
 use super::table::{ColumnType, Columns, Table};
-use super::{figures, runs, verdicts};
+use super::{figures, runs};
 use crate::analysis::Analysis;
 use crate::analysis::steps::{PhaseRow, phase_rows};
 use std::sync::Arc;
@@ -13,11 +13,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             r.figures[side].steps.into()
         })
         .and(figures::columns(|row| &row.figures))
-        .and(verdicts::columns(|row| &row.judgement))
-        .and(runs::columns(&analysis, |_, row, side| runs::of_judgement(&row.judgement, side)))
+        .and(runs::columns(&analysis, |a, row, side| runs::of_events(a, &row.events[side], side)))
         .table((name, "one row per phase that occurs in either trace"), analysis, |analysis| {
-            Box::new(
-                phase_rows(analysis.diff(), analysis.ledger(), &analysis.group_judge()).into_iter(),
-            )
+            Box::new(phase_rows(analysis.diff(), analysis.ledger()).into_iter())
         })
 }

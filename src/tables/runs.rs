@@ -3,22 +3,23 @@
 
 use super::table::{ColumnType, Columns};
 use crate::analysis::Analysis;
-use crate::analysis::runs::{RunFigures, events_of_rows, has_runs};
-use crate::analysis::verdict::Judgement;
+use crate::analysis::runs::{RunFigures, are_apart, events_of_rows, has_runs};
 use crate::side::Side;
+use crate::tree::CallId;
 
 const MICROS: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
 
-/// Columns for the number of runs on each side, and for the median and the spread of a time over these runs. If a side
-/// has a single run, there are no such columns. The function `figures` returns the values for a row and side, or `None`
-/// if there is nothing to compare.
+/// Columns for the number of runs on each side, for the median and the spread of a time over these runs, and for whether
+/// the runs of the sides overlap. If a side has a single run, there are no such columns. The function `times` returns the
+/// time per step in each run of a side, in µs, or `None` if there is nothing to compare.
 pub(super) fn columns<R: 'static>(
     analysis: &Analysis,
-    figures: fn(&Analysis, &R, Side) -> Option<RunFigures>,
+    times: fn(&Analysis, &R, Side) -> Option<Vec<f64>>,
 ) -> Columns<Analysis, R> {
     if !has_runs(analysis.runs()) {
         return Columns::default();
     }
+    let figures = move |a: &Analysis, r: &R, side| times(a, r, side).map(|of| RunFigures::of(&of));
     Columns::default()
         .sides(
             "runs_*",
@@ -39,22 +40,25 @@ pub(super) fn columns<R: 'static>(
             "with several runs per side: largest difference in time per step between two runs",
             move |a, r, side| figures(a, r, side).map(|of| of.spread_us).into(),
         )
+        .word(
+            "apart",
+            "with several runs per side: `yes` if every run of one side takes longer than every run of the other side",
+            move |a, r| {
+                let [one, two] = Side::BOTH.map(|side| times(a, r, side));
+                let apart = one.zip(two).map(|(one, two)| are_apart(&one, &two));
+                apart.map(|apart| if apart { "yes" } else { "no" }).into()
+            },
+        )
 }
 
-/// The statistics that a verdict uses for one side: the number of runs, and the median and the spread of the time over
-/// these runs.
-pub(super) fn of_judgement(judgement: &Judgement, side: Side) -> Option<RunFigures> {
-    Some(RunFigures {
-        runs: judgement.repeats[side],
-        median_us: judgement.median_us[side],
-        spread_us: judgement.spread_us[side],
-    })
+/// The time in each run of the given events of the median run.
+pub(super) fn of_events(analysis: &Analysis, events: &[CallId], side: Side) -> Option<Vec<f64>> {
+    Some(analysis.run_times().each(side, events))
 }
 
-/// The number of runs on one side, and the median and the spread of the time that the given attribution rows take in
-/// each run. `rows` contains the indices of the rows.
-pub(super) fn of_rows(analysis: &Analysis, rows: &[usize], side: Side) -> Option<RunFigures> {
-    Some(analysis.run_times().figures(side, &events_of_rows(analysis.ledger(), rows, side)))
+/// The time in each run of the given attribution rows. `rows` contains the indices of the rows.
+pub(super) fn of_rows(analysis: &Analysis, rows: &[usize], side: Side) -> Option<Vec<f64>> {
+    of_events(analysis, &events_of_rows(analysis.ledger(), rows, side), side)
 }
 
 /// Columns that list the time in each run, such as `104.000; 130.000`. Only tables that people read row by row have

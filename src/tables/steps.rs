@@ -4,7 +4,7 @@
 use super::table::{ColumnType, Columns, Table};
 use super::{figures, runs};
 use crate::analysis::Analysis;
-use crate::analysis::runs::{RunFigures, StepTime, runs_of_step};
+use crate::analysis::runs::{StepTime, runs_of_step};
 use crate::analysis::steps::{StepPlace, StepRow};
 use crate::side::Side;
 use std::sync::Arc;
@@ -36,9 +36,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             },
         )
         .and(figures::columns(|row| &row.figures))
-        .and(runs::columns(&analysis, |a, row, side| {
-            times(a, row, side).map(|times| RunFigures::of(&times))
-        }))
+        .and(runs::columns(&analysis, times))
         .and(runs::each(
             &analysis,
             "run_times_us_*",

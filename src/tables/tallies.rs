@@ -4,46 +4,11 @@ use super::runs;
 use super::table::{ColumnType, Columns};
 use crate::analysis::Analysis;
 use crate::analysis::account::Tally;
-use crate::analysis::kernels::judge_tallies;
-use crate::analysis::verdict::Judgement;
+use crate::side::Side;
 
-/// A group of attributed events, and the verdict on the time of these events.
-pub(super) struct Judged<T> {
-    /// The group.
-    pub(super) group: T,
-    /// The verdict on the group's time; `None` if there is nothing to test.
-    pub(super) judgement: Option<Judgement>,
-}
-
-impl<T> Judged<T> {
-    /// The label of the verdict, such as `slower`; `None` if there is nothing to test.
-    pub(super) fn verdict(&self) -> Option<&'static str> {
-        self.judgement.map(|judgement| judgement.verdict.label())
-    }
-}
-
-/// Tests the time difference of each group, and returns the groups with their verdicts. The groups must contain every
-/// attributed event exactly once.
-pub(super) fn judged<T>(
-    analysis: &Analysis,
-    groups: Vec<T>,
-    tally: impl Fn(&T) -> &Tally,
-) -> Box<dyn Iterator<Item = Judged<T>>>
-where
-    T: 'static,
-{
-    let tallies: Vec<&Tally> = groups.iter().map(tally).collect();
-    let judgements =
-        judge_tallies(analysis.diff(), analysis.ledger(), &analysis.group_judge(), &tallies);
-    let pairs = groups.into_iter().zip(judgements);
-    Box::new(pairs.map(|(group, judgement)| Judged { group, judgement: Some(judgement) }))
-}
-
-/// Columns for the number of runs on each side, and for the median and the spread of the time over these runs.
-pub(super) fn runs<T: 'static>(analysis: &Analysis) -> Columns<Analysis, Judged<T>> {
-    runs::columns(analysis, |_, row: &Judged<T>, side| {
-        runs::of_judgement(row.judgement.as_ref()?, side)
-    })
+/// The time of a tally's events in each run (see [`runs::columns`]).
+pub(super) fn of_runs(analysis: &Analysis, tally: &Tally, side: Side) -> Option<Vec<f64>> {
+    runs::of_events(analysis, &tally.events[side], side)
 }
 
 pub(super) fn counts_and_totals<R: 'static>(

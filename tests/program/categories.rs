@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use tracetree::analysis::account::Tally;
 use tracetree::analysis::categories::Categories;
-use tracetree::analysis::kernels::{by_category, by_kernel, judge_tallies, stacks, unclassified};
-use tracetree::analysis::verdict::Verdict;
+use tracetree::analysis::kernels::{by_category, by_kernel, stacks, unclassified};
 use tracetree::analysis::{Analysis, AnalysisOptions};
 use tracetree::trace::Nanos;
 use tracetree::{ErrorKind, PerSide, Side};
@@ -347,39 +346,6 @@ fn table_lines(analysis: &Analysis, turn: bool) -> [Vec<String>; 3] {
             (format!("{ops:?} {} {shapes:?}", row.kernel), sides(&row.tally))
         }),
     ]
-}
-
-fn verdicts(analysis: &Analysis) -> BTreeMap<String, Verdict> {
-    let rows = by_kernel(analysis.diff(), analysis.ledger(), analysis.categories());
-    let tallies: Vec<&Tally> = rows.iter().map(|row| &row.tally).collect();
-    let names = rows.iter().map(|row| format!("{} {} {:?}", row.kernel, row.op, row.category));
-    names
-        .zip(
-            judge_tallies(analysis.diff(), analysis.ledger(), &analysis.group_judge(), &tallies)
-                .iter()
-                .map(|judged| judged.verdict),
-        )
-        .collect()
-}
-
-#[test]
-fn swapping_the_sides_inverts_verdicts_and_a_trace_is_similar_to_itself() {
-    let turned = |verdict: Verdict| match verdict {
-        Verdict::Slower => Verdict::Faster,
-        Verdict::Faster => Verdict::Slower,
-        verdict @ (Verdict::Similar | Verdict::WithinNoise | Verdict::NotTested) => verdict,
-    };
-    for model in ["vit", "timesformer"] {
-        let Some(pair) = traces::platform_pair(model) else { return };
-        let there = compare_files(pair.as_ref(), verdicts);
-        let mut back = compare_files(pair.as_ref().swap(), verdicts);
-        assert!(there.values().any(|verdict| *verdict == Verdict::NotTested), "{model}");
-        back.values_mut().for_each(|verdict| *verdict = turned(*verdict));
-        assert_eq!(there, back, "{model}");
-        let itself = PerSide::new(&pair.baseline, &pair.baseline);
-        let itself = compare_files(itself, verdicts);
-        assert!(itself.values().all(|verdict| *verdict == Verdict::Similar), "{model}");
-    }
 }
 
 #[test]

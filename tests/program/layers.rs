@@ -53,25 +53,20 @@ type Shown = (String, Option<u32>, Option<u32>, [f64; 2]);
 fn rows(analysis: &Analysis) -> Vec<Shown> {
     let pairs = LayerPairs::of(analysis.diff(), analysis.ledger());
     let layer = |place: PlacePair, side| place.layer(side).map(|id| id.layer);
-    let shown = layer_rows(
-        analysis.diff(),
-        analysis.ledger(),
-        analysis.layer_pairs(),
-        &analysis.group_judge(),
-    )
-    .into_iter()
-    .map(|row| {
-        let name = match row.place {
-            PlacePair::Layer { .. } => pairs.stack_name(row.place),
-            other @ (PlacePair::Pre
-            | PlacePair::Between
-            | PlacePair::Post
-            | PlacePair::NoLayers
-            | PlacePair::NotCaptured) => other.label().to_owned(),
-        };
-        let time = Side::BOTH.map(|side| row.time[side].as_micros());
-        (name, layer(row.place, Side::Baseline), layer(row.place, Side::Candidate), time)
-    });
+    let shown = layer_rows(analysis.diff(), analysis.ledger(), analysis.layer_pairs())
+        .into_iter()
+        .map(|row| {
+            let name = match row.place {
+                PlacePair::Layer { .. } => pairs.stack_name(row.place),
+                other @ (PlacePair::Pre
+                | PlacePair::Between
+                | PlacePair::Post
+                | PlacePair::NoLayers
+                | PlacePair::NotCaptured) => other.label().to_owned(),
+            };
+            let time = Side::BOTH.map(|side| row.time[side].as_micros());
+            (name, layer(row.place, Side::Baseline), layer(row.place, Side::Candidate), time)
+        });
     shown.collect()
 }
 
@@ -145,16 +140,11 @@ fn one_slow_layer_is_an_outlier_on_its_side() {
     let mut slow = even;
     slow[5] = 14.0;
     compare_texts(&PerSide::new(model(&even), model(&slow)), |analysis| {
-        let out: Vec<_> = layer_rows(
-            analysis.diff(),
-            analysis.ledger(),
-            analysis.layer_pairs(),
-            &analysis.group_judge(),
-        )
-        .into_iter()
-        .filter(|row| row.outlier.baseline || row.outlier.candidate)
-        .map(|row| (row.place.layer(Side::Candidate).map(|id| id.layer), row.outlier))
-        .collect();
+        let out: Vec<_> = layer_rows(analysis.diff(), analysis.ledger(), analysis.layer_pairs())
+            .into_iter()
+            .filter(|row| row.outlier.baseline || row.outlier.candidate)
+            .map(|row| (row.place.layer(Side::Candidate).map(|id| id.layer), row.outlier))
+            .collect();
         assert_eq!(out, [(Some(5), PerSide::new(false, true))]);
     });
 }
@@ -167,12 +157,7 @@ fn a_layer_is_an_outlier_from_three_and_a_half_deviations() {
         let times = [7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, last];
         let text = model(&times);
         compare_texts(&PerSide::new(text.clone(), text), |analysis| {
-            let rows = layer_rows(
-                analysis.diff(),
-                analysis.ledger(),
-                analysis.layer_pairs(),
-                &analysis.group_judge(),
-            );
+            let rows = layer_rows(analysis.diff(), analysis.ledger(), analysis.layer_pairs());
             rows.iter().filter(|row| row.outlier.baseline).count()
         })
     };
@@ -286,16 +271,12 @@ fn layers_of_real_models_are_counted_correctly() {
                 [layers],
                 "{name}"
             );
-            let places: Vec<&str> = layer_rows(
-                analysis.diff(),
-                analysis.ledger(),
-                analysis.layer_pairs(),
-                &analysis.group_judge(),
-            )
-            .iter()
-            .map(|row| row.place.label())
-            .filter(|&label| label == "pre" || label == "post")
-            .collect();
+            let places: Vec<&str> =
+                layer_rows(analysis.diff(), analysis.ledger(), analysis.layer_pairs())
+                    .iter()
+                    .map(|row| row.place.label())
+                    .filter(|&label| label == "pre" || label == "post")
+                    .collect();
             assert_eq!(places, ["pre", "post"], "{name}");
         });
     }
@@ -321,12 +302,7 @@ fn an_extra_layer_is_found_where_it_was_added() {
 fn check(paths: &PerSide<std::path::PathBuf>) {
     let sorted = |analysis: &Analysis, turn: fn(PerSide<i64>) -> PerSide<i64>| {
         let ops = layer_op_rows(analysis.diff(), analysis.ledger(), analysis.layer_pairs());
-        let rows = layer_rows(
-            analysis.diff(),
-            analysis.ledger(),
-            analysis.layer_pairs(),
-            &analysis.group_judge(),
-        );
+        let rows = layer_rows(analysis.diff(), analysis.ledger(), analysis.layer_pairs());
         for side in Side::BOTH {
             let total = analysis.account().totals[side].time;
             assert_eq!(rows.iter().map(|row| row.time[side]).sum::<Nanos>(), total);

@@ -218,7 +218,7 @@ fn tokens_are_counted_if_the_annotation_contains_them() {
         })
         .json();
     compare_texts(&PerSide::new(text.clone(), text), |analysis| {
-        let rows = phase_rows(analysis.diff(), analysis.ledger(), &analysis.group_judge());
+        let rows = phase_rows(analysis.diff(), analysis.ledger());
         assert_eq!(rows.len(), 1);
         let figures = rows[0].figures.baseline;
         assert_eq!((figures.tokens, figures.steps), (Some(8), 2));
@@ -326,17 +326,14 @@ fn a_selection_by_phase_keeps_only_that_phase() {
     let analysis = Analysis::new(diff);
     assert!(analysis.account().is_exact());
     assert!(analysis.account().totals.baseline.time > Nanos::ZERO);
-    let rows = phase_rows(analysis.diff(), analysis.ledger(), &analysis.group_judge());
+    let rows = phase_rows(analysis.diff(), analysis.ledger());
     assert_eq!(rows.iter().map(|row| row.phase).collect::<Vec<_>>(), [Phase::TrainForward]);
 }
 
 /// Checks that the times of all steps add up to the total time, and that the times of all phases do
 /// so, too.
 fn adds_up(analysis: &Analysis) {
-    let (steps, phases) = (
-        analysis.step_rows(),
-        phase_rows(analysis.diff(), analysis.ledger(), &analysis.group_judge()),
-    );
+    let (steps, phases) = (analysis.step_rows(), phase_rows(analysis.diff(), analysis.ledger()));
     for side in Side::BOTH {
         let totals = &analysis.account().totals[side];
         let sum = |figures: &[Figures], pick: fn(&Figures) -> Nanos| -> Nanos {
@@ -408,7 +405,7 @@ fn all_work_of_real_inference_traces_has_the_phase_of_their_annotations() {
     ] {
         let Some(path) = traces::real(name) else { return };
         compare_files(PerSide::new(&path, &path), |analysis| {
-            let rows = phase_rows(analysis.diff(), analysis.ledger(), &analysis.group_judge());
+            let rows = phase_rows(analysis.diff(), analysis.ledger());
             assert_eq!(rows.iter().map(|row| row.phase).collect::<Vec<_>>(), [phase], "{name}");
         });
     }

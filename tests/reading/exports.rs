@@ -129,12 +129,7 @@ fn layers_of_different_windows_are_compared_by_their_number() {
             let expected = (5..9).contains(&number).then(|| module.clone());
             assert_eq!(partner, expected, "{module}");
         }
-        let rows = layer_rows(
-            analysis.diff(),
-            analysis.ledger(),
-            analysis.layer_pairs(),
-            &analysis.group_judge(),
-        );
+        let rows = layer_rows(analysis.diff(), analysis.ledger(), analysis.layer_pairs());
         let both = rows.iter().filter(|row| row.time.baseline.0 > 0 && row.time.candidate.0 > 0);
         let times: Vec<i64> = both.map(|row| row.time.baseline.0).collect();
         assert_eq!(times, [410_000, 412_000, 414_000, 416_000]);

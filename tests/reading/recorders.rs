@@ -213,12 +213,7 @@ fn two_windows_of_one_model_are_compared_block_by_block() {
     assert!(note.contains("blocks 3–18 → 9–22 (both contain 9–18)"), "{note}");
     let pairs = analysis.layer_pairs();
     let mut found = 0;
-    for row in layer_rows(
-        analysis.diff(),
-        analysis.ledger(),
-        analysis.layer_pairs(),
-        &analysis.group_judge(),
-    ) {
+    for row in layer_rows(analysis.diff(), analysis.ledger(), analysis.layer_pairs()) {
         let names = Side::BOTH.map(|side| pairs.instance(row.place, side));
         if !names.contains(&"") {
             assert_eq!(names[0], names[1]);

@@ -13,5 +13,4 @@ mod markdown;
 mod perfetto;
 mod recorded;
 mod schemas;
-mod verdict_tables;
 mod xlsx;

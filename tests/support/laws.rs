@@ -118,19 +118,14 @@ pub fn hold_for_a_pair(trees: PerSide<&CallTree>) {
 fn all_results_hold_all_time(analysis: &Analysis) {
     let total = analysis.account().totals.map(|totals| totals.time);
     let in_layers = Side::BOTH.map(|side| {
-        let rows = layer_rows(
-            analysis.diff(),
-            analysis.ledger(),
-            analysis.layer_pairs(),
-            &analysis.group_judge(),
-        );
+        let rows = layer_rows(analysis.diff(), analysis.ledger(), analysis.layer_pairs());
         rows.iter().map(|row| row.time[side]).sum::<Nanos>()
     });
     assert_eq!(in_layers, [total.baseline, total.candidate]);
     analysis.fusions();
     by_kernel(analysis.diff(), analysis.ledger(), analysis.categories());
     analysis.step_rows();
-    phase_rows(analysis.diff(), analysis.ledger(), &analysis.group_judge());
+    phase_rows(analysis.diff(), analysis.ledger());
     summarise(analysis);
 }
 

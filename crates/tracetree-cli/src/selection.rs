@@ -33,8 +33,7 @@ pub(super) struct SelectionArgs {
     /// Treat relative differences smaller than this (`5%`) as similar.
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = limit::share, help_heading = headings::LIMITS)]
     rel_threshold: f64,
-    /// Treat differences per step smaller than this (`50us`) as similar [default: no limit, but only differences of at
-    /// least 0.1% of the total are listed].
+    /// Treat differences per step smaller than this (`50us`) as similar [default: no limit].
     #[arg(long, value_name = "TIME", alias = "abs-threshold-us", value_parser = limit::time, help_heading = headings::LIMITS)]
     abs_threshold: Option<Nanos>,
     /// Exit with 3 if the traces differ in model, shapes, types, tokens or world size.
@@ -65,10 +64,6 @@ impl SelectionArgs {
     }
 
     pub(super) fn thresholds(&self) -> Thresholds {
-        Thresholds {
-            relative: self.rel_threshold,
-            absolute: self.abs_threshold,
-            ..Thresholds::default()
-        }
+        Thresholds { relative: self.rel_threshold, absolute: self.abs_threshold }
     }
 }

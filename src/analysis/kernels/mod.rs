@@ -11,10 +11,8 @@ pub use stacks::{PythonStack, Stacks, stacks};
 use super::account::{Row, Tally};
 use super::categories::{CategoryId, EventCategory};
 use super::grouped::Grouped;
-use super::verdict::Judgement;
 use crate::analysis::account::Ledger;
 use crate::analysis::categories::CategoryTable;
-use crate::analysis::verdict::GroupJudge;
 use crate::diff::TraceDiff;
 use crate::program::{Phase, counted};
 use crate::side::{PerSide, Side};
@@ -25,9 +23,6 @@ use std::collections::BTreeMap;
 
 /// Minimum share of unclassified time, in percent, that is reported. A smaller share would be shown as 0.00%.
 const LEAST_SHARE: f64 = 0.005;
-
-/// Panic message for a tally that contains a call which is not a measured event.
-const ACCOUNTED: &str = "tallies contain only attributed calls";
 
 /// All events of one category in one phase.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,27 +46,6 @@ pub struct KernelRow {
     pub op: String,
     /// The events.
     pub tally: Tally,
-}
-
-/// Tests whether the time difference of each tally is significant. Together, the tallies must contain every
-/// measured event exactly once.
-pub fn judge_tallies(
-    diff: &TraceDiff,
-    ledger: &Ledger,
-    judge: &GroupJudge<'_>,
-    tallies: &[&Tally],
-) -> Vec<Judgement> {
-    let mut groups = PerSide::from_fn(|side| vec![u32::MAX; ledger.slots(side)]);
-    for (at, tally) in tallies.iter().enumerate() {
-        for side in Side::BOTH {
-            for &event in &tally.events[side] {
-                groups[side][ledger.slot(diff, side, event).expect(ACCOUNTED)] = at as u32;
-            }
-        }
-    }
-    judge.judge(tallies.len(), |side, event| {
-        groups[side][ledger.slot(diff, side, event).expect(ACCOUNTED)] as usize
-    })
 }
 
 /// The events by category and phase. The rows are sorted by total time over both sides, longest first,

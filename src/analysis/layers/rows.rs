@@ -3,11 +3,11 @@
 use super::{LayerPairs, PlacePair};
 use crate::analysis::account::Ledger;
 use crate::analysis::robust::{median, median_deviation};
-use crate::analysis::verdict::{GroupJudge, Judgement};
 use crate::diff::TraceDiff;
 use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
+use crate::tree::CallId;
 
 /// A layer is an outlier if its time differs from the median time of the layers in the same stack and phase
 /// by more than this many scaled median absolute deviations (Iglewicz and Hoaglin, *How to Detect and Handle
@@ -26,14 +26,12 @@ pub struct LayerRow {
     pub place: PlacePair,
     /// The phase.
     pub phase: Phase,
-    /// Number of measured events.
-    pub events: PerSide<u64>,
+    /// The measured events.
+    pub events: PerSide<Vec<CallId>>,
     /// Total time of the measured events.
     pub time: PerSide<Nanos>,
     /// For each side, whether the layer's time is an outlier among the layers of the same stack and phase.
     pub outlier: PerSide<bool>,
-    /// The verdict on the layer's time, with its evidence.
-    pub judgement: Judgement,
 }
 
 impl LayerRow {
@@ -50,48 +48,40 @@ impl LayerRow {
 
 /// One row for each layer and phase, and rows for the work outside of layers. On each side, the times of
 /// all rows add up to the total time.
-pub fn layer_rows(
-    diff: &TraceDiff,
-    ledger: &Ledger,
-    pairs: &LayerPairs,
-    judge: &GroupJudge<'_>,
-) -> Vec<LayerRow> {
+pub fn layer_rows(diff: &TraceDiff, ledger: &Ledger, pairs: &LayerPairs) -> Vec<LayerRow> {
     let phases = PerSide::from_fn(|side| diff.phases(side));
     let keys = pairs.places().iter().flat_map(|&place| Phase::ALL.map(|phase| (place, phase)));
     let at = |side: Side, call| {
         pairs.place_of(side, call) * Phase::ALL.len() + phases[side].phase(call) as usize
     };
-    let judged = judge.judge(pairs.places().len() * Phase::ALL.len(), at);
-    let mut rows: Vec<LayerRow> =
-        keys.zip(judged).map(|(key, judgement)| empty_row(key, judgement)).collect();
+    let mut rows: Vec<LayerRow> = keys.map(empty_row).collect();
     for side in Side::BOTH {
         for &call in ledger.calls(side) {
             let row = &mut rows[at(side, call)];
-            row.events[side] += 1;
+            row.events[side].push(call);
             row.time[side] += ledger.time_of(diff, side, call);
         }
     }
-    rows.retain(|row| row.events.baseline + row.events.candidate > 0);
+    rows.retain(|row| Side::BOTH.iter().any(|&side| !row.events[side].is_empty()));
     for side in Side::BOTH {
         mark_outliers(&mut rows, side);
     }
     rows
 }
 
-fn empty_row((place, phase): (PlacePair, Phase), judgement: Judgement) -> LayerRow {
+fn empty_row((place, phase): (PlacePair, Phase)) -> LayerRow {
     LayerRow {
         place,
         phase,
         events: PerSide::default(),
         time: PerSide::default(),
         outlier: PerSide::default(),
-        judgement,
     }
 }
 
 fn mark_outliers(rows: &mut [LayerRow], side: Side) {
     let stack = |row: &LayerRow| match row.place {
-        PlacePair::Layer { stack, .. } if row.events[side] > 0 => Some((stack, row.phase)),
+        PlacePair::Layer { stack, .. } if !row.events[side].is_empty() => Some((stack, row.phase)),
         PlacePair::Layer { .. }
         | PlacePair::Pre
         | PlacePair::Between

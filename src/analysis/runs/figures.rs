@@ -45,6 +45,15 @@ impl RunFigures {
     }
 }
 
+/// Whether every run of one side takes longer than every run of the other side; `false` if a side has no runs.
+#[doc(hidden)]
+pub fn are_apart(baseline: &[f64], candidate: &[f64]) -> bool {
+    let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = |times: &[f64]| times.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let has_runs = !baseline.is_empty() && !candidate.is_empty();
+    has_runs && (most(baseline) < least(candidate) || most(candidate) < least(baseline))
+}
+
 /// How much the runs of one side differ. The runs execute the same program, so a difference up to this spread
 /// is noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,4 +66,18 @@ pub struct RunNoise {
     pub wall: Option<RunFigures>,
     /// The largest number of points at which any run's call tree differs from the median run's call tree.
     pub variable: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_that_touch_are_not_apart() {
+        assert!(are_apart(&[0.0, 0.0], &[1.0, 2.0]));
+        assert!(are_apart(&[3.0, 4.0], &[1.0, 2.0]));
+        assert!(!are_apart(&[0.0, 1.0], &[1.0, 2.0]));
+        assert!(!are_apart(&[0.0, 0.0], &[0.0, 2.0]));
+        assert!(!are_apart(&[], &[1.0]));
+    }
 }

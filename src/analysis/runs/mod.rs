@@ -13,8 +13,7 @@ mod settled;
 mod times;
 mod variation;
 
-pub use figures::{RunFigures, RunNoise, StepMeans};
-pub(super) use per_step::StepScope;
+pub use figures::{RunFigures, RunNoise, StepMeans, are_apart};
 pub(crate) use run::RunPrices;
 pub(super) use run::step_times_of_sides;
 pub use run::{Run, StepTime, StepTimes};

@@ -116,7 +116,13 @@ impl RunTimes<'_> {
     /// run. If some steps are not compared, but all given events are in compared steps, the statistics cover only
     /// compared steps.
     pub(crate) fn figures(&self, side: Side, events: &[CallId]) -> RunFigures {
-        RunFigures::of(&self.of_events(side, events, self.scope_of(side, events)))
+        RunFigures::of(&self.each(side, events))
+    }
+
+    /// The time per step that the given events of the median run take in each run, in µs, in the order of the runs. If
+    /// some steps are not compared, but all given events are in compared steps, only compared steps count.
+    pub(crate) fn each(&self, side: Side, events: &[CallId]) -> Vec<f64> {
+        self.of_events(side, events, self.scope_of(side, events))
     }
 
     /// The idle time per step of an idle row in each run, in µs, in the order of the runs. The value is 0 for
@@ -145,6 +151,19 @@ impl RunTimes<'_> {
     ) -> Option<Vec<f64>> {
         let times = || self.per_step(side, scope, median, others.iter().copied());
         self.has_one_basis(side).then(times).filter(|times| !times.is_empty())
+    }
+
+    /// Like [`RunTimes::figures`], for the given events in compared steps only, as the time in each run.
+    pub(in crate::analysis) fn in_compared_steps(&self, side: Side, events: &[CallId]) -> Vec<f64> {
+        let is_counted = |&event: &CallId| !self.compared.leaves_out(self.diff, side, event);
+        let counted: Vec<CallId> = events.iter().copied().filter(is_counted).collect();
+        self.of_events(side, &counted, StepScope::Compared)
+    }
+
+    /// Number of compared steps of the median run; 1 without steps.
+    pub(in crate::analysis) fn step_count(&self, side: Side) -> usize {
+        let shared = SharedSteps::of_median(self.diff.steps(side).len(), self.compared);
+        shared.count(StepScope::Compared).max(1)
     }
 
     /// Time per step that the given events of the median run take in each run, in µs, in the order of the

@@ -2,7 +2,6 @@
 
 use super::{Figures, has_any, measured_figures};
 use crate::analysis::account::Ledger;
-use crate::analysis::verdict::{GroupJudge, Judgement};
 use crate::diff::TraceDiff;
 use crate::program::{Phase, Phases, StepSpan};
 use crate::side::{PerSide, Side};
@@ -15,23 +14,25 @@ pub struct PhaseRow {
     pub phase: Phase,
     /// Times and counts for the work in the phase.
     pub figures: PerSide<Figures>,
-    /// The verdict on the time of the phase, with its evidence.
-    pub judgement: Judgement,
+    /// The measured events in the phase.
+    pub events: PerSide<Vec<CallId>>,
 }
 
 /// The phases that occur on either side, in the order of [`Phase::ALL`]. On each side, the times of all rows
 /// add up to the total time.
-pub fn phase_rows(diff: &TraceDiff, ledger: &Ledger, judge: &GroupJudge<'_>) -> Vec<PhaseRow> {
+pub fn phase_rows(diff: &TraceDiff, ledger: &Ledger) -> Vec<PhaseRow> {
     let phases = PerSide::from_fn(|side| diff.phases(side));
     let figures = PerSide::from_fn(|side| phase_figures(diff, ledger, side, phases[side]));
-    let judged = judge.judge(Phase::ALL.len(), |side, call| phases[side].phase(call) as usize);
     Phase::ALL
         .into_iter()
         .enumerate()
         .map(|(at, phase)| PhaseRow {
             phase,
             figures: PerSide::from_fn(|side| figures[side][at]),
-            judgement: judged[at],
+            events: PerSide::from_fn(|side| {
+                let calls = ledger.calls(side).iter().copied();
+                calls.filter(|&call| phases[side].phase(call) == phase).collect()
+            }),
         })
         .filter(|row| Side::BOTH.iter().any(|&side| has_any(&row.figures[side])))
         .collect()

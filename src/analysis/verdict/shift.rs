@@ -13,9 +13,8 @@
 //! machine from run to run allows. The drift is measured with all call sites of a run together.
 
 use super::distributions::below_normal;
-use super::family::Question;
 use super::judgement::{Judgement, Repeats, Thresholds, Verdict};
-use crate::analysis::robust::{Few, lower_median, median, median_deviation, range, shift};
+use crate::analysis::robust::{Few, lower_median, median};
 use crate::side::{PerSide, Side};
 
 /// The accepted probability of a bound that is wrong.
@@ -138,37 +137,38 @@ fn log(micros: f64) -> f64 {
     micros.max(SHORTEST).ln()
 }
 
-/// Tests the times of whole runs, without the spread of any call site.
-pub(super) fn judge_runs(
-    question: &Question,
-    drift: f64,
-    thresholds: &Thresholds,
-) -> Option<Judgement> {
-    let samples = &question.samples;
-    let found = Shift::between(samples.as_ref().map(Vec::as_slice), drift)?;
-    let difference = found.medians.candidate - found.medians.baseline;
-    let is_resolved = difference.abs() > question.resolution_us;
-    let verdict = match (question.of, found.verdict(thresholds)) {
-        (Repeats::OtherOptions, _) => Verdict::NotTested,
-        (_, verdict) if verdict.is_change() && !is_resolved => Verdict::WithinNoise,
-        (_, verdict) => verdict,
-    };
-    let mean = |times: &Vec<f64>| times.iter().sum::<f64>() / times.len() as f64;
-    Some(Judgement {
-        verdict,
-        repeats: found.runs,
-        of: question.of,
-        mean_us: samples.as_ref().map(mean),
-        median_us: found.medians,
-        deviation_us: samples.as_ref().map(|times| median_deviation(times)),
-        spread_us: samples.as_ref().map(|times| range(times)),
-        shift_us: shift(samples),
-        p: found.bounds.map(|_| found.p),
-        q: None,
-        is_resolved,
-        is_apart: found.is_apart,
-        few: Few::among(samples),
-    })
+/// The times of all runs, from which a verdict follows.
+pub(super) struct Question {
+    /// Time per step in each run, in µs.
+    pub(super) samples: PerSide<Vec<f64>>,
+    /// What the verdict is based on.
+    pub(super) of: Repeats,
+    /// The smallest difference that the clock resolves, in µs; 0 if it is finer than a microsecond.
+    pub(super) resolution_us: f64,
+}
+
+impl Question {
+    /// Compares the times. Returns `None` if a side has no runs.
+    pub(super) fn judged(&self, drift: f64, thresholds: &Thresholds) -> Option<Judgement> {
+        let found = Shift::between(self.samples.as_ref().map(Vec::as_slice), drift)?;
+        let difference = found.medians.candidate - found.medians.baseline;
+        let is_resolved = difference.abs() > self.resolution_us;
+        let verdict = match (self.of, found.verdict(thresholds)) {
+            (Repeats::OtherOptions, _) => Verdict::NotTested,
+            (_, verdict) if verdict.is_change() && !is_resolved => Verdict::WithinNoise,
+            (_, verdict) => verdict,
+        };
+        Some(Judgement {
+            verdict,
+            runs: found.runs,
+            of: self.of,
+            median_us: found.medians,
+            p: found.bounds.map(|_| found.p),
+            is_resolved,
+            is_apart: found.is_apart,
+            few: Few::among(&self.samples),
+        })
+    }
 }
 
 /// For each u, the probability that at most u of the differences between two groups of runs are below zero if the

@@ -89,10 +89,10 @@ fn confidence(analysis: &Analysis) -> Chip {
         (Repeats::Runs, Some(Verdict::NotTested) | None) => {
             chip(format!("{} and {} runs: too few to test", runs[0], runs[1]), "steps", "warn")
         }
-        (Repeats::Steps | Repeats::None | Repeats::OtherOptions, _) if runs == [1, 1] => {
+        (Repeats::None | Repeats::OtherOptions, _) if runs == [1, 1] => {
             chip(format!("1 run per side: not tested; record {RUNS} per side"), "next", "warn")
         }
-        (Repeats::Steps | Repeats::None | Repeats::OtherOptions, _) => chip(
+        (Repeats::None | Repeats::OtherOptions, _) => chip(
             format!("1 run on one side: could be noise; record {RUNS} per side"),
             "next",
             "warn",

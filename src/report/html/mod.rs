@@ -4,7 +4,6 @@
 //! The start of the page (inputs, totals, notes, charts) is plain HTML. The script draws the differences, the merged
 //! tree and the flame graph only when needed, and reads the values from embedded columns.
 
-mod changes;
 mod charts;
 mod chips;
 mod column;
@@ -33,11 +32,9 @@ use super::lists::List;
 use super::shared::Shared;
 use super::summary::Summary;
 use super::text::Narrative;
-use crate::analysis::runs::has_runs;
 use crate::escape::JsonWriter;
 use crate::side::{PerSide, Side};
 use askama::Template;
-use changes::ChangeLine;
 use charts::Chart;
 use data::{LeftOut, PageData};
 use efficiency::EfficiencyLine;
@@ -104,14 +101,10 @@ struct Page<'a> {
     regions: Vec<RegionLine>,
     memory: Option<MemorySection>,
     files: [&'a str; 2],
-    /// Whether the times of the tested call sites are sums over all steps instead of times per
-    /// step.
-    changes_are_summed: bool,
     lists: &'a [List],
     evidence: String,
     efficiency: Vec<EfficiencyLine>,
     porting: Option<PortingSection>,
-    changes: Vec<ChangeLine<'a>>,
     charts: Vec<Chart>,
     left_out: LeftOut,
     row_count: usize,
@@ -147,7 +140,6 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
         regions: regions::lines(analysis),
         memory: memory::section(analysis),
         files: paths.map(|path| path.rsplit(['/', '\\']).next().unwrap_or(path)),
-        changes_are_summed: !has_runs(analysis.runs()),
         remarks: remarks(narrative),
         lists: shared.lists(),
         efficiency: efficiency::lines(analysis, unit),
@@ -157,7 +149,6 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
         names: Side::BOTH.map(|side| analysis.names()[side].as_str()),
         side_names: analysis.names(),
         evidence: super::text::evidence(analysis, &summary.verdict),
-        changes: changes::lines(&summary.verdict, unit),
         summary,
         inputs,
         totals: overview::totals(analysis, unit),

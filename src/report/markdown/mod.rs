@@ -40,7 +40,6 @@ pub(super) fn write(shared: &Shared, top: usize, out: &mut dyn Write) -> io::Res
     }
     paper.add(&comparison::rows(analysis, unit));
     paper.add(&comparison::points(analysis));
-    paper.add(&tables::changes(analysis, summary, unit));
     for chart in shared.facets() {
         paper.add(&tables::chart(analysis, chart, unit));
     }

@@ -21,12 +21,13 @@ pub(super) fn answer(shared: &Shared) -> String {
     let inputs = &narrative.inputs;
     let inputs = format!("{} → {}: {inputs}", names.baseline, names.candidate);
     let about = [&narrative.leading, &narrative.split, &narrative.confidence, &inputs];
-    for line in about.into_iter().chain(&narrative.remarks).chain(&narrative.runs) {
+    let evidence = capitalised(&evidence(analysis, &summary.verdict));
+    let remarks = narrative.remarks.iter().chain(&narrative.runs).chain([&evidence]);
+    for line in about.into_iter().chain(remarks) {
         if !line.is_empty() {
             let _ = writeln!(text, "{}\n", wrapped(line));
         }
     }
-    let _ = writeln!(text, "{}.\n", capitalised(&evidence(analysis, &summary.verdict)));
     text += &alert(analysis, summary);
     text += &narrative.port.as_ref().map(|port| porting(port, narrative)).unwrap_or_default();
     for layer in narrative.layers() {

@@ -74,38 +74,6 @@ fn table_head(analysis: &Analysis, title: &str, counted: &str, unit: Unit) -> St
     )
 }
 
-/// The call sites whose change in time is supported by the repeated runs.
-pub(super) fn changes(analysis: &Analysis, summary: &Summary, unit: Unit) -> Section {
-    let listed = summary.verdict.largest_changes.len() as u64;
-    let heading = match summary.verdict.changes {
-        1 => "1 call site changed".to_owned(),
-        all if all == listed => format!("{all} call sites changed"),
-        all => format!("{all} call sites changed, largest {listed} shown"),
-    };
-    let heading = format!("{heading} ({})", summary.verdict.caption());
-    let label = unit.label();
-    let [one, two] = side_names(analysis);
-    let mut section = Section::folded(
-        &heading,
-        &format!(
-            "| call site | verdict | {one} {label} | {two} {label} | difference | ratio |\n|---|---|---:|---:|---:|---:|\n"
-        ),
-    );
-    for change in &summary.verdict.largest_changes {
-        let time = summary.verdict.shown(change);
-        let modules = [&change.module_trace1, &change.module_trace2];
-        let module = modules.into_iter().find(|module| !module.is_empty());
-        let place = module.map_or_else(String::new, |module| format!(" in {}", cell(module)));
-        section.lines.push(format!(
-            "| {}{place} | {} | {} |\n",
-            cell(&change.name),
-            change.verdict,
-            figures(unit, time)
-        ));
-    }
-    section
-}
-
 /// The times grouped by category, step, phase, layer or module class.
 pub(super) fn chart(analysis: &Analysis, facet: &Facet, unit: Unit) -> Section {
     let head = table_head(analysis, facet.title, "events", unit);

@@ -7,7 +7,7 @@ mod wall;
 
 pub use changes::{BillSummary, ChangeSummary, SameProgram};
 pub use largest::{LargeDifference, Part, largest_differences};
-pub use verdict::{Change, StepVerdict, VerdictSummary};
+pub use verdict::{StepVerdict, VerdictSummary};
 pub use wall::{WallSide, WallSummary};
 
 use super::json::write_json;
@@ -21,7 +21,7 @@ use serde::Serialize;
 use std::io::{self, Write};
 
 /// Version of the layout of `summary.json`; increased when a field changes its meaning or is removed.
-pub const SCHEMA_VERSION: u32 = 4;
+pub const SCHEMA_VERSION: u32 = 5;
 
 /// Number of names listed in `largest_differences`.
 const LARGEST: usize = 20;

@@ -39,14 +39,15 @@ pub fn sentence(analysis: &Analysis) -> String {
     }
 }
 
-/// Adds the mean time per compared step, because totals over different numbers of steps cannot be
+/// Adds the time per compared step, because totals over different numbers of steps cannot be
 /// compared.
 fn per_step(analysis: &Analysis, unit: Unit) -> String {
     let counts = PerSide::from_fn(|side| analysis.diff().steps(side).len());
     if counts.baseline == counts.candidate || counts.baseline.min(counts.candidate) == 0 {
         return String::new();
     }
-    let time = analysis.judged().total.mean_us.map(|micros| Nanos((micros * 1e3).round() as i64));
+    let Some(total) = analysis.judged().total else { return String::new() };
+    let time = total.median_us.map(|micros| Nanos((micros * 1e3).round() as i64));
     format!(
         "; per step {} {label} → {} {label} ({})",
         unit.show(time.baseline),
@@ -63,32 +64,15 @@ fn measure_words(measure: Measure) -> &'static str {
     }
 }
 
-/// The evidence from several runs, such as `step slower (6 runs, p 0.002); GPU time slower (6 runs, q 0.003); 12 call
-/// sites changed`. The text says which time each verdict is about, because the step time may change even if the GPU time
-/// does not. With a single run, nothing is tested: `3 call sites do different work`.
+/// The evidence from several runs, such as `step slower (6 runs, p 0.002); GPU time slower (6 runs, all apart)`. The text
+/// says which time each verdict is about, because the step time may change even if the GPU time does not. With a single
+/// run, nothing is tested, and the text is empty.
 #[doc(hidden)]
 pub fn evidence(analysis: &Analysis, verdict: &VerdictSummary) -> String {
     if verdict.basis != "runs" {
-        return found(verdict);
+        return String::new();
     }
     let step = verdict.step.as_ref();
     let step = step.map_or_else(String::new, |step| format!("step {}; ", step.words));
-    format!(
-        "{step}{} {}; {}",
-        measure_words(analysis.ledger().measure()),
-        verdict.words,
-        found(verdict)
-    )
-}
-
-/// The number of call sites whose time changed or, with a single run, the number of call sites that do different
-/// work.
-fn found(verdict: &VerdictSummary) -> String {
-    let is_tested = verdict.basis == "runs";
-    match (is_tested, verdict.changes, verdict.other_work) {
-        (true, 1, _) => "1 call site changed".to_owned(),
-        (true, count, _) => format!("{count} call sites changed"),
-        (false, _, 1) => "1 call site does different work".to_owned(),
-        (false, _, count) => format!("{count} call sites do different work"),
-    }
+    format!("{step}{} {}", measure_words(analysis.ledger().measure()), verdict.words)
 }

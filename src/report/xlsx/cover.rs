@@ -97,7 +97,8 @@ impl Cover<'_> {
         let narrative = shared.narrative();
         self.heading(&[&narrative.headline])?;
         let about = [&narrative.leading, &narrative.split, &narrative.confidence];
-        let remarks = narrative.remarks.iter().chain(&narrative.runs);
+        let evidence = evidence(analysis, &summary.verdict);
+        let remarks = narrative.remarks.iter().chain(&narrative.runs).chain([&evidence]);
         for line in about.into_iter().chain(remarks).filter(|line| !line.is_empty()) {
             self.line(&[line])?;
         }
@@ -105,7 +106,6 @@ impl Cover<'_> {
         self.wall(analysis)?;
         self.row += 1;
         self.layers(narrative)?;
-        self.line(&[&evidence(analysis, &summary.verdict)])?;
         self.line(&[&sentence(analysis)])?;
         self.row += 1;
         Ok(())

@@ -104,9 +104,9 @@ impl Screen<'_> {
             0 => String::new(),
             count => format!(" ({count} more vary between runs on the same side)"),
         };
-        let evidence =
-            format!("{}; {points}{varying}", evidence(self.analysis, &self.summary.verdict));
-        self.wrapped(PLAIN, 0, &evidence)?;
+        let evidence = evidence(self.analysis, &self.summary.verdict);
+        let separator = if evidence.is_empty() { "" } else { "; " };
+        self.wrapped(PLAIN, 0, &format!("{evidence}{separator}{points}{varying}"))?;
         writeln!(self.out)?;
         self.wrapped(PLAIN, 0, &one_line(&verdict(self.analysis)))
     }

@@ -40,9 +40,9 @@ impl FailOn {
     pub fn check(&self, analysis: &Analysis) -> Checked {
         let obstacles = obstacles(
             analysis.diff(),
+            analysis.ledger(),
             analysis.runs(),
             analysis.comparability(),
-            analysis.judged(),
         );
         let refused: Vec<String> = obstacles
             .iter()

@@ -48,7 +48,7 @@ impl Gate {
             if reasons.is_empty() {
                 (findings, checks) = structure::checks(&context, &analysis);
                 reasons.extend(health::unnamed(&analysis));
-                match health::refused(&context, other_scale(analysis.diff(), analysis.judged())) {
+                match health::refused(&context, other_scale(analysis.diff(), analysis.ledger())) {
                     None => checks.extend(time::checks(&context, &mut findings)),
                     // Wrong times say nothing about the structure, and nothing in either direction.
                     Some(reason) => reasons.push(reason),

@@ -127,7 +127,7 @@ impl Noise {
         };
         match analysis.judged().repeats {
             Repeats::OtherOptions => return unknown(": recorded with different options"),
-            Repeats::Runs | Repeats::Steps | Repeats::None => {}
+            Repeats::Runs | Repeats::None => {}
         }
         if !has_runs(analysis.runs()) {
             return unknown("");
