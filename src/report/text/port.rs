@@ -12,6 +12,8 @@ use crate::side::{PerSide, Side};
 use crate::signed::signed;
 use crate::trace::Nanos;
 use crate::tree::ModuleName;
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -233,13 +235,25 @@ impl<'a> Writer<'a> {
     /// The call for which the GPU waits longest, or how short the kernels are.
     fn host(&self) -> String {
         let wall = self.analysis.wall();
-        let mut owners: BTreeMap<String, PerSide<Nanos>> = BTreeMap::new();
         let of_host = |kind: IdleKind| matches!(kind, IdleKind::Host | IdleKind::Tail);
+        // A trace has many calls but few names.
+        let mut numbers: FxHashMap<Cow<'_, str>, usize> = FxHashMap::default();
+        let mut times: Vec<(Cow<'_, str>, PerSide<Nanos>)> = Vec::new();
         for row in wall.idle().iter().filter(|row| of_host(row.kind)) {
             let name = idle_owner_name(self.analysis.diff(), row);
+            let at = *numbers.entry(name).or_insert_with_key(|name| {
+                times.push((name.clone(), PerSide::default()));
+                times.len() - 1
+            });
+            for side in Side::BOTH {
+                times[at].1[side] += row.time[side];
+            }
+        }
+        let mut owners: BTreeMap<String, PerSide<Nanos>> = BTreeMap::new();
+        for (name, time) in times {
             let sum = owners.entry(plain_function(&name)).or_default();
             for side in Side::BOTH {
-                sum[side] += row.time[side];
+                sum[side] += time[side];
             }
         }
         let largest = |time: &PerSide<Nanos>| time.baseline.max(time.candidate);

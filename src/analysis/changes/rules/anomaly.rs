@@ -7,6 +7,7 @@ use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::survey::autograd_node;
 use crate::diff::{MergedId, MergedNode};
 use crate::side::Side;
+use crate::trace::ByName;
 
 /// Subject of the change.
 pub(in crate::analysis::changes) const ANOMALY: &str = "anomaly detection";
@@ -35,7 +36,12 @@ pub(super) fn claim(drafts: &mut Drafts<'_>) {
     let diff = drafts.diff;
     let checks = |side: Side| -> Vec<MergedId> {
         let tree = diff.tree(side);
-        let found = tree.calls().filter(|&call| tree.name(call) == CHECK);
+        let trace = tree.trace();
+        let mut is_check = ByName::new(trace);
+        let found = tree.calls().filter(|&call| {
+            let name = tree.event(call).map(|event| trace.name_id(event));
+            name.is_some_and(|name| is_check.get(name, || trace.text(name) == CHECK))
+        });
         let nodes = found.map(|call| diff.merged().of(side, call));
         nodes.filter(|&node| autograd_node(diff, node).is_some()).collect()
     };

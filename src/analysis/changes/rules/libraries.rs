@@ -11,7 +11,7 @@ use crate::analysis::changes::place::either;
 use crate::diff::MergedId;
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
-use crate::trace::{Category, Trace};
+use crate::trace::{ByName, Category, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -134,14 +134,19 @@ fn sentence(others: &[&Library<'_>], unchanged: &[&str]) -> String {
 /// The lines of the functions in each package, from the names of all frames.
 fn lines(trace: &Trace) -> BTreeMap<&str, Lines<'_>> {
     let mut lines: BTreeMap<&str, Lines<'_>> = BTreeMap::new();
-    let is_frame = |&event: &_| trace.category(event) == Category::PythonFunction;
-    let names: BTreeSet<_> = trace.events().filter(is_frame).map(|e| trace.name_id(e)).collect();
-    for name in names {
-        let Some((path, line, function)) = parts(trace.text(name)) else { continue };
-        if let Some((package, file)) = package(path) {
-            let functions = lines.entry(package).or_default();
-            functions.entry((file, function)).or_default().insert(line);
+    let mut seen = ByName::new(trace);
+    for event in trace.events() {
+        if trace.category(event) != Category::PythonFunction {
+            continue;
         }
+        let name = trace.name_id(event);
+        seen.get(name, || {
+            let Some((path, line, function)) = parts(trace.text(name)) else { return };
+            if let Some((package, file)) = package(path) {
+                let functions = lines.entry(package).or_default();
+                functions.entry((file, function)).or_default().insert(line);
+            }
+        });
     }
     lines
 }
