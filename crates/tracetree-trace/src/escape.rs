@@ -32,6 +32,15 @@ pub fn cell(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Escapes a string for an element or an attribute of HTML, XML or SVG, on one line.
+pub fn markup(text: &str) -> String {
+    one_line(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
 /// Escapes control characters in multi-line JSON or markup; newlines and tabs are kept. `serde_json` escapes only ASCII
 /// control characters. In HTML pages, only this function escapes the other control characters.
 pub fn in_json(text: &str) -> Cow<'_, str> {
@@ -91,6 +100,11 @@ pub fn push_escape(shown: &mut String, letter: char) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_cannot_end_an_element_or_an_attribute() {
+        assert_eq!(markup("<a>&\"\n"), "&lt;a&gt;&amp;&quot;\\n");
+    }
 
     #[test]
     fn a_name_cannot_act_on_a_terminal_or_a_log() {

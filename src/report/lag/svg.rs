@@ -4,7 +4,8 @@ use super::curve::{drawn, points};
 use super::{listed, shown, title};
 use crate::analysis::Analysis;
 use crate::analysis::lag::Lag;
-use crate::report::text::{Unit, one_line};
+use crate::escape::markup;
+use crate::report::text::Unit;
 use crate::trace::Nanos;
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -35,7 +36,7 @@ pub(in crate::report) fn write_svg(analysis: &Analysis, out: &mut dyn Write) -> 
         );
     };
     let unit = Unit::fitting(lag.length);
-    let names = analysis.names().as_ref().map(|name| escaped(name));
+    let names = analysis.names().as_ref().map(|name| markup(name));
     let mut parts = String::new();
     for (number, part) in listed(lag).into_iter().take(COLORED).enumerate() {
         let y = height + 16.0 * number as f64 + 16.0;
@@ -52,11 +53,11 @@ pub(in crate::report) fn write_svg(analysis: &Analysis, out: &mut dyn Write) -> 
             "<text x=\"{}\" y=\"{y}\">{} {}</text>",
             x + 20.0,
             number + 1,
-            escaped(&text)
+            markup(&text)
         );
     }
     let heading =
-        format!("{} → {}, {}", names.baseline, names.candidate, escaped(&title(analysis, lag)));
+        format!("{} → {}, {}", names.baseline, names.candidate, markup(&title(analysis, lag)));
     writeln!(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 -18 {width} {}\" font-family=\"sans-serif\">\
@@ -215,26 +216,13 @@ fn plain(unit: Unit, time: f64) -> String {
     shown.to_owned()
 }
 
-fn escaped(text: &str) -> String {
-    one_line(text)
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{escaped, ticks};
+    use super::ticks;
 
     #[test]
     fn ticks_are_round_and_include_zero() {
         assert_eq!(ticks(-1.5, 3.5), [-1.0, 0.0, 1.0, 2.0, 3.0]);
         assert_eq!(ticks(0.0, 9_480_000.0).len(), 5);
-    }
-
-    #[test]
-    fn names_cannot_end_a_text() {
-        assert_eq!(escaped("<a>&\""), "&lt;a&gt;&amp;&quot;");
     }
 }

@@ -6,6 +6,7 @@ use crate::analysis::Analysis;
 use crate::analysis::account::Row;
 use crate::analysis::runs::settled_differences;
 use crate::diff::{MergedId, MergedNode};
+use crate::escape::markup;
 use crate::order::Order as _;
 use crate::program::{Measure, counted};
 use crate::report::LargeDifference;
@@ -60,10 +61,8 @@ pub(super) fn of_names(analysis: &Analysis, names: &[LargeDifference], unit: Uni
 
 /// Escapes a name for use inside HTML.
 fn html(name: &str) -> String {
-    let short = crate::report::text::one_line(name);
-    let short = crate::report::text::shorten(&short, CELL);
-    let short = short.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    format!("<code>{}</code>", short.replace('@', "@\u{200b}"))
+    let short = crate::report::text::shorten(&crate::report::text::one_line(name), CELL);
+    format!("<code>{}</code>", markup(&short).replace('@', "@\u{200b}"))
 }
 
 /// The kernels on each side with their counts and times, longest time first.

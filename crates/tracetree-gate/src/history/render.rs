@@ -3,7 +3,7 @@
 use super::{ChangePoint, History, Series};
 use serde::Serialize;
 use std::io::{self, Write};
-use tracetree::escape::one_line;
+use tracetree::escape::{markup, one_line};
 use tracetree::program::counted;
 use tracetree::report::Width;
 
@@ -112,10 +112,10 @@ impl History {
     }
 
     fn write_chart(&self, series: &Series, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "<h2>{}</h2>", escaped(&series.name))?;
+        writeln!(out, "<h2>{}</h2>", markup(&series.name))?;
         for change in &series.changes {
-            let point = escaped(&self.points[change.at]);
-            writeln!(out, "<p>{point}: {}</p>", escaped(&words(change)))?;
+            let point = markup(&self.points[change.at]);
+            writeln!(out, "<p>{point}: {}</p>", markup(&words(change)))?;
         }
         let most = series.values.iter().flatten().copied().fold(0.0, f64::max);
         let x = |at: usize| {
@@ -136,7 +136,7 @@ impl History {
             known.clone().map(|(at, value)| format!("{:.1},{:.1}", x(at), y(value))).collect();
         writeln!(out, "<polyline points=\"{}\"/>", line.join(" "))?;
         for (at, value) in known {
-            let name = escaped(&self.points[at]);
+            let name = markup(&self.points[at]);
             writeln!(
                 out,
                 "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"3\"><title>{name}: {value:.1} µs</title></circle>",
@@ -172,8 +172,4 @@ fn words(change: &ChangePoint) -> String {
     let percent = percent(change).map_or_else(String::new, |percent| format!(" ({percent:+.1}%)"));
     let p = if change.p < 0.001 { "p < 0.001".to_owned() } else { format!("p {:.3}", change.p) };
     format!("{:.1} → {:.1} µs{percent}, {p}", change.before, change.after)
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
