@@ -304,7 +304,7 @@ def test_each_table_of_the_card_has_a_heading(d: tracetree.Comparison) -> None:
 def test_the_costs_of_all_changes_add_up_like_the_bill(d: tracetree.Comparison) -> None:
     changes = d.changes.to_pylist()
     expected = sum(row["price_us"] for row in d.bill.to_pylist())
-    assert sum(row["cost_us"] for row in changes) == pytest.approx(expected, abs=0.002)
+    assert sum(row["attributed_us"] for row in changes) == pytest.approx(expected, abs=0.002)
     sites = {row["change"] for row in d.change_sites.to_pylist()}
     assert sites <= {row["change"] for row in changes}
     assert changes[0]["sentence"] in d._repr_html_()

@@ -23,7 +23,7 @@ def bars(figure: Any) -> dict[str, float]:
 def test_bars_are_the_costs_of_the_changes(d: tracetree.Comparison) -> None:
     pytest.importorskip("matplotlib")
     shown = bars(d.plot.changes())
-    costs = [row["cost_us"] / 1e3 for row in d.changes if row["cost_us"] is not None]
+    costs = [row["attributed_us"] / 1e3 for row in d.changes if row["attributed_us"] is not None]
     assert sorted(shown.values()) == pytest.approx(sorted(costs))
     largest = next(iter(shown))
     assert largest.startswith("The environments differ") and shown[largest] == pytest.approx(-0.6385)

@@ -48,9 +48,9 @@ class Plots:
     def changes(self) -> Any:
         """A bar chart with the cost of each change in ms per step, largest first; red means more time."""
         bars = [
-            (shortened(label(row)), row["cost_us"] / 1e3)
+            (shortened(label(row)), row["attributed_us"] / 1e3)
             for row in self._d.changes
-            if row["cost_us"] is not None
+            if row["attributed_us"] is not None
         ]
         bars.sort(key=lambda bar: (-abs(bar[1]), bar[0]))
         rest = bars[BARS:]

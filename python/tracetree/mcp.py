@@ -176,7 +176,7 @@ def change_lines(d: Comparison) -> list[str]:
     lines = []
     for row in d.changes:
         number = "same program" if row["change"] is None else f"change {row['change']}"
-        cost = "" if row["cost_us"] is None else f" {row['cost_us'] / 1e3:+.3f} ms per step"
+        cost = "" if row["attributed_us"] is None else f" {row['attributed_us'] / 1e3:+.3f} ms per step"
         lines.append(f"{number}:{cost} {row['kind']}: {row['sentence']}")
         lines += [f"  {row[key]}" for key in ("where", "hint") if row[key]]
     return lines or ["The programs are identical, and so are their times."]

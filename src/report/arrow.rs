@@ -126,7 +126,7 @@ pub fn column_name(column: &ColumnInfo) -> String {
     let words = title.split('_').filter(|&word| word != unit).filter_map(|word| match word {
         "trace1" | "trace2" => None,
         "uid1" | "uid2" => Some("uid"),
-        "diff" | "delta" => Some("difference"),
+        "diff" => Some("difference"),
         word => Some(word),
     });
     words.chain([side, unit]).filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_")

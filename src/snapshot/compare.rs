@@ -134,7 +134,7 @@ impl SnapshotDiff {
             )
             .column(
                 Column::new(
-                    "live_bytes_delta",
+                    "live_bytes_diff",
                     ColumnType::Whole,
                     "candidate − baseline",
                     |_, row| StackRow::difference(row).into(),

@@ -40,7 +40,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             |_, r| r.certainty.into(),
         )
         .micros_difference(
-            "cost_us",
+            "attributed_us",
             "candidate − baseline per step (per window if the sides have no steps); all rows add up to the \
              difference in step time",
             |_, r| r.cost.into(),
@@ -147,7 +147,7 @@ pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {
                 .into()
         })
         .sides(
-            "time_*",
+            "attributed_us_*",
             TIME,
             "time of the GPU events launched by the call and by the calls below it; in traces without GPU events, \
              host self time of ops",

@@ -75,7 +75,7 @@ fn counts<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
             "number of calls that launched the events",
             move |_, r, side| of(r)[side].launches.into(),
         )
-        .whole("launches_delta", "candidate − baseline of `launches`", move |_, r| {
+        .whole("launches_diff", "candidate − baseline of `launches`", move |_, r| {
             let PerSide { baseline, candidate } = launches(r);
             (candidate - baseline).into()
         })
@@ -91,7 +91,7 @@ fn time<R: 'static>(
         .sides(&format!("{stem}_*"), TIME, meaning, move |_: &Analysis, r: &R, side| {
             pick(&of(r)[side]).into()
         })
-        .micros_difference(format!("{stem}_delta"), meaning, move |_, r| {
+        .micros_difference(format!("{stem}_diff"), meaning, move |_, r| {
             of(r).map(|figures| pick(&figures)).difference().into()
         })
 }
@@ -103,7 +103,7 @@ fn rate<R: 'static>(
     pick: fn(&Figures) -> Option<f64>,
 ) -> Columns<Analysis, R> {
     let delta =
-        Column::new(format!("{stem}_delta"), RATE.0, meaning, move |_: &Analysis, r: &R| {
+        Column::new(format!("{stem}_diff"), RATE.0, meaning, move |_: &Analysis, r: &R| {
             let PerSide { baseline, candidate } = of(r).map(|figures| pick(&figures));
             baseline.zip(candidate).map(|(baseline, candidate)| candidate - baseline).into()
         });

@@ -84,7 +84,7 @@ fn instances() -> Columns<Analysis, FusionRow> {
         |_: &Analysis, r: &FusionRow| r.first.index().into(),
     );
     Columns::default()
-        .micros_difference("delta_us", "candidate − baseline", |_: &Analysis, r: &FusionRow| {
+        .micros_difference("diff_us", "candidate − baseline", |_: &Analysis, r: &FusionRow| {
             r.difference().into()
         })
         .whole(

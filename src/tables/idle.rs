@@ -34,11 +34,11 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
              `latency` and `queue`, the launch",
             |analysis, r| idle_owner_name(analysis.diff(), r).into(),
         )
-        .sides("idle_*", TIME, "idle time attributed to the owner, over the whole window", |_, r, side| {
+        .sides("idle_us_*", TIME, "idle time attributed to the owner, over the whole window", |_, r, side| {
             r.time[side].into()
         })
         .sides("gaps_*", WHOLE, "number of gaps", |_, r, side| r.count[side].into())
-        .micros_difference("diff", "candidate − baseline", |_, r| r.difference().into())
+        .micros_difference("diff_us", "candidate − baseline", |_, r| r.difference().into())
         .whole(
             "step",
             "position of the step that contains the owner, from 0 (the baseline's step if there is one)",

@@ -43,7 +43,7 @@ fn figures() -> Columns<Analysis, LayerOpRow> {
     const MEAN: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
     const MEAN_OF: &str =
         "mean over all layers of the stack in all steps; a layer without the op counts as 0";
-    let delta = Column::new("mean_us_delta", MEAN.0, MEAN_OF, |_: &Analysis, r: &LayerOpRow| {
+    let delta = Column::new("mean_us_diff", MEAN.0, MEAN_OF, |_: &Analysis, r: &LayerOpRow| {
         let means = r.spread.map(|spread| spread.mean_us());
         means.baseline.zip(means.candidate).map(|(baseline, candidate)| candidate - baseline).into()
     });
@@ -68,7 +68,7 @@ fn figures() -> Columns<Analysis, LayerOpRow> {
         .sides("total_us_*", TIME, "sum of the op's time over all layers", |_, r, side| {
             r.spread[side].total.into()
         })
-        .micros_difference("delta_us", "candidate − baseline of the total times", |_, r| {
+        .micros_difference("diff_us", "candidate − baseline of the total times", |_, r| {
             r.spread.map(|spread| spread.total).difference().into()
         })
         .ratio("ratio", "candidate / baseline of the total times", |_, r| {

@@ -69,7 +69,7 @@ fn times() -> Columns<Analysis, LayerRow> {
             "total time of the events over all steps",
             |_, r, side| r.time[side].into(),
         )
-        .micros_difference("delta_us", "candidate − baseline", |_, r| r.difference().into())
+        .micros_difference("diff_us", "candidate − baseline", |_, r| r.difference().into())
         .ratio("ratio", "candidate / baseline", |_, r| r.ratio().into())
         .sides(
             "outlier_*",

@@ -190,7 +190,7 @@ pub(super) fn both<R: 'static>(
     of: impl Fn(&R, Side) -> Option<i64> + Send + Sync + Copy + 'static,
 ) -> Columns<Analysis, R> {
     let delta = Column::new(
-        format!("{name}_delta"),
+        format!("{name}_diff"),
         kind,
         "candidate − baseline",
         move |_: &Analysis, row: &R| {

@@ -83,27 +83,27 @@ fn columns(name: &'static str, launched: &'static str) -> Columns<Analysis, Name
             calls.matched[side].into()
         })
         .sides(
-            "host_total_*",
+            "host_total_us_*",
             TIME,
             "host time of the calls in the whole trace; a call nested in a call with the same name does not count \
              again",
             |_, calls, side| calls.host_total[side].into(),
         )
         .sides(
-            "host_self_*",
+            "host_self_us_*",
             TIME,
             "host time excluding nested calls, in the whole trace",
             |_, calls, side| calls.host_self[side].into(),
         )
         .micros_difference(
-            "host_self_diff",
-            "host_self_trace2 − host_self_trace1",
+            "host_self_us_diff",
+            "host_self_us_trace2 − host_self_us_trace1",
             move |_, calls| difference(calls.host_self).into(),
         )
-        .sides("kernel_time_*", TIME, launched, |_, calls, side| calls.gpu[side].into())
+        .sides("kernel_us_*", TIME, launched, |_, calls, side| calls.gpu[side].into())
         .micros_difference(
-            "diff",
-            "kernel_time_trace2 − kernel_time_trace1",
+            "kernel_us_diff",
+            "kernel_us_trace2 − kernel_us_trace1",
             move |_, calls| difference(calls.gpu).into(),
         )
 }

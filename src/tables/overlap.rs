@@ -68,7 +68,7 @@ fn time(
             meaning,
             move |_: &Analysis, row, side| on(row, side).into(),
         )
-        .micros_difference(format!("{stem}_delta"), "candidate − baseline", move |_, row| {
+        .micros_difference(format!("{stem}_diff"), "candidate − baseline", move |_, row| {
             let difference = || Some(on(row, Side::Candidate)? - on(row, Side::Baseline)?);
             difference().into()
         })

@@ -47,7 +47,7 @@ fn identity() -> Columns<Analysis, PortingRow> {
 
 fn times() -> Columns<Analysis, PortingRow> {
     Columns::default()
-        .sides("kernel_time_*", TIME, "GPU time in the compared steps", |_: &Analysis, r: &PortingRow, side| {
+        .sides("kernel_us_*", TIME, "GPU time in the compared steps", |_: &Analysis, r: &PortingRow, side| {
             r.time[side].into()
         })
         .micros_difference("diff_us", "difference per step, candidate − baseline", |_, r| {

@@ -44,7 +44,7 @@ pub(super) fn delta_and_ratio<R: 'static>(
 ) -> Columns<Analysis, R> {
     Columns::default()
         .micros_difference(
-            "delta_us",
+            "diff_us",
             "candidate − baseline of the total times",
             move |_: &Analysis, r: &R| tally(r).difference().into(),
         )

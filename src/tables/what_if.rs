@@ -43,7 +43,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             "step time of the candidate, minus step time of the candidate with this part taken from the baseline",
             |_, r| r.effect.map(|effect| effect.last).into(),
         )
-        .sides("step_*", TIME, "step time, or length of the window if the side has no steps", |_, r, side| {
+        .sides("step_us_*", TIME, "step time, or length of the window if the side has no steps", |_, r, side| {
             r.step[side].into()
         })
         .table(
@@ -115,21 +115,21 @@ pub(super) fn critical_path(name: &'static str, analysis: Arc<Analysis>) -> Tabl
              replayed step time",
             |_: &Analysis, r: &PathRow| r.0.into(),
         )
-        .sides("path_*", TIME, "time on the critical path per step", |_, r, side| r.1[side].into())
+        .sides("path_us_*", TIME, "time on the critical path per step", |_, r, side| r.1[side].into())
         .micros_difference(
-            "diff",
+            "diff_us",
             "candidate − baseline; all rows add up to the difference of the recorded step times",
             |_, r| r.1.difference().into(),
         )
         .sides(
-            "least_*",
+            "least_us_*",
             TIME,
             "the smallest time in three replays: with GPU work 2% faster, as recorded, and 2% slower. `least` and \
              `most` differ if several chains of work are almost equally long",
             |_, r, side| r.2[side].map(|range| range.0).into(),
         )
         .sides(
-            "most_*",
+            "most_us_*",
             TIME,
             "the largest time in three replays: with GPU work 2% faster, as recorded, and 2% slower",
             |_, r, side| r.2[side].map(|range| range.1).into(),

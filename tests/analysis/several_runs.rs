@@ -160,7 +160,7 @@ fn idle_time_of_unmatched_steps_is_divided_by_their_number() {
     let idle = |name: &str| column(comparison.analysis(), TableKind::Idle, name);
     let launched = idle("launched");
     let number = |cell: &String| cell.parse::<f64>().ok();
-    let [whole, median] = [idle("idle_trace2"), idle("run_median_us_trace2")];
+    let [whole, median] = [idle("idle_us_trace2"), idle("run_median_us_trace2")];
     let mut told = 0;
     for (launched, (whole, median)) in launched.iter().zip(whole.iter().zip(&median)) {
         let steps = match &**launched {

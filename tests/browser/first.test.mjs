@@ -26,8 +26,8 @@ for (const report of REPORTS) {
     const rows = await page.$$eval("#changes-card [data-change]", (rows) => rows.map((row) => [Number(row.dataset.change), row.querySelector(".delta b").textContent]));
     // Each change has one figure: its price, or its attributed cost if no price is known.
     const leads = rows.map(([change, lead]) => {
-      const { cost_us, price_us } = summary.changes[change];
-      near(number(lead), (price_us ?? cost_us) / scale);
+      const { attributed_us, price_us } = summary.changes[change];
+      near(number(lead), (price_us ?? attributed_us) / scale);
       return number(lead);
     });
     assert.ok(leads.length > 0 || summary.changes.length === 0);

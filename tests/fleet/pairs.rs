@@ -58,11 +58,11 @@ fn the_slow_rank_is_the_one_that_the_others_wait_for() {
     let column = |name: &str| rows.iter().map(|row| row[name].as_str()).collect::<Vec<_>>();
     assert_eq!(column("rank"), ["0", "1", "2"]);
     assert_eq!(column("kernel_us_trace1"), ["2000.000"; 3]);
-    assert_eq!(column("kernel_us_delta"), ["0.000"; 3]);
+    assert_eq!(column("kernel_us_diff"), ["0.000"; 3]);
     assert_eq!(column("collective_wait_us_trace1"), ["20.000", "0.000", "10.000"]);
     assert_eq!(column("collective_wait_us_trace2"), ["1400.000", "0.000", "1390.000"]);
     assert_eq!(column("straggler_trace2"), ["", "yes", ""]);
-    assert_eq!(column("without_wait_us_delta"), ["-1380.000", "0.000", "-1380.000"]);
+    assert_eq!(column("without_wait_us_diff"), ["-1380.000", "0.000", "-1380.000"]);
     assert_eq!(column("account_is_exact"), ["yes"; 3]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("candidate: the other ranks wait for rank_1"), "{text}");

@@ -208,10 +208,10 @@ fn figures_are_on_their_own_side_and_differences_are_candidate_minus_baseline() 
     let expected = [
         ("kernel_us_per_step_trace1", "10.000"),
         ("kernel_us_per_step_trace2", "33.000"),
-        ("kernel_us_per_step_delta", "23.000"),
+        ("kernel_us_per_step_diff", "23.000"),
         ("kernel_us_per_token_trace1", "2.500"),
         ("kernel_us_per_token_trace2", "8.250"),
-        ("kernel_us_per_token_delta", "5.750"),
+        ("kernel_us_per_token_diff", "5.750"),
     ];
     for (column, cell) in expected {
         assert_eq!(steps[0][column], cell, "{column}");

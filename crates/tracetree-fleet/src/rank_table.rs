@@ -137,7 +137,7 @@ fn times(stem: &'static str, meaning: &'static str, time: fn(&RankRow, Side) -> 
         .sides(&format!("{stem}_*"), TIME, meaning, move |_: &Vec<RankRow>, r: &RankRow, side| {
             time(r, side).into()
         })
-        .micros_difference(format!("{stem}_delta"), meaning, move |_, r| {
+        .micros_difference(format!("{stem}_diff"), meaning, move |_, r| {
             PerSide::from_fn(|side| time(r, side)).difference().into()
         })
 }

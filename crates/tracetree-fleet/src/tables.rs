@@ -131,7 +131,7 @@ fn parts(rows: Vec<PartRow>) -> Table {
             });
     }
     let difference = Column::new(
-        "median_us_delta",
+        "median_us_diff",
         ColumnType::Decimal(3),
         "median of candidate − baseline over the ranks, per step",
         |_: &Vec<PartRow>, r: &PartRow| r.difference_us.into(),
@@ -373,7 +373,7 @@ fn steps(rows: Vec<StepRow>) -> Table {
         .text("folder", "folder of the rank's report", |_, r| r.folder.as_str().into())
         .whole("step", "position of the step, from 0", |_, r| r.step.into())
         .sides("wall_us_*", TIME, "wall time of the step", |_, r, side| r.wall[side].into())
-        .micros_difference("wall_us_delta", "wall time of the step", |_, r| {
+        .micros_difference("wall_us_diff", "wall time of the step", |_, r| {
             r.wall.difference().into()
         })
         .sides("busy_us_*", TIME, "time in which the GPU was busy", |_, r, side| {

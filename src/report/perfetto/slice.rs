@@ -41,7 +41,7 @@ struct SliceArgs<'a> {
     partner_name: Option<&'a str>,
     /// Difference in the attributed time of this call and the calls below it, candidate − baseline, in µs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    accounted_delta_us: Option<f64>,
+    accounted_diff_us: Option<f64>,
 }
 
 /// The data that is used to build slices.
@@ -89,7 +89,7 @@ impl<'d> Slices<'d> {
             partner_name: partner
                 .map(|call| other.name(call))
                 .filter(|&name| name != self.analysis.tree(side).name(call)),
-            accounted_delta_us: (delta.0 != 0).then(|| delta.as_micros()),
+            accounted_diff_us: (delta.0 != 0).then(|| delta.as_micros()),
         }
     }
 

@@ -18,8 +18,8 @@ pub struct ChangeSummary {
     pub sentence: String,
     /// Cost of the change in µs: candidate − baseline, per step. The costs of all changes and the
     /// fields of [`SameProgram`] add up to the step-time difference.
-    pub cost_us: f64,
-    /// The part of `cost_us` that is a difference in the device's busy time.
+    pub attributed_us: f64,
+    /// The part of `attributed_us` that is a difference in the device's busy time.
     pub busy_us: f64,
     /// Price of the change in µs: what it does to the step time, by replay; `null` if the traces cannot be replayed.
     pub price_us: Option<f64>,
@@ -105,7 +105,7 @@ fn summary(change: &Change, price: Option<Nanos>) -> ChangeSummary {
         kind: change.kind.label(),
         certainty: change.certainty.label(),
         sentence: change.sentence.clone(),
-        cost_us: change.cost.as_micros(),
+        attributed_us: change.cost.as_micros(),
         busy_us: change.busy.as_micros(),
         price_us: price.map(Nanos::as_micros),
         sites: change.nodes.len(),
