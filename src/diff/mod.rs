@@ -24,6 +24,7 @@ mod pairing;
 mod passes;
 mod pins;
 mod plain_names;
+mod pooled;
 mod precision;
 mod ranges;
 mod recorded;
@@ -370,11 +371,14 @@ fn align_in_order(
     if !options.without.contains(Pass::Ranges) {
         ranges::pair(trees, outlines.as_ref(), &mut pairing);
     }
+    pairing.steps = steps;
+    if !options.without.contains(Pass::Pool) {
+        pooled::pair(programs, outlines.as_ref(), &mut pairing);
+    }
     let confidences = confidence::weigh(outlines.as_ref(), &pairing, around);
     drop(outlines);
     untangle::untangle(trees, &mut pairing);
     let regions = regions::find(trees, &mut pairing, left_out.as_ref());
-    pairing.steps = steps;
     (pairing, regions, confidences)
 }
 

@@ -56,11 +56,13 @@ pub enum Pass {
     LeftBehind,
     /// `record_function` ranges.
     Ranges,
+    /// Matches the ops of compiled programs that run on a pool of threads.
+    Pool,
 }
 
 impl Pass {
     /// All passes, in execution order.
-    pub const ALL: [Pass; 23] = [
+    pub const ALL: [Pass; 24] = [
         Pass::Pinned,
         Pass::Threads,
         Pass::Identical,
@@ -84,6 +86,7 @@ impl Pass {
         Pass::AroundMatches,
         Pass::LeftBehind,
         Pass::Ranges,
+        Pass::Pool,
     ];
 
     /// The name of the pass: `siblings`, `equal_near`, …
@@ -161,6 +164,9 @@ impl Pass {
             }
             Pass::Ranges => {
                 ("ranges", "at least half of the matched calls in either range are in both ranges")
+            }
+            Pass::Pool => {
+                ("pool", "a pool of threads runs both, and their scopes, names and order agree")
             }
         }
     }

@@ -90,12 +90,9 @@ fn identity() -> Columns<Analysis, EfficiencyRow> {
         .sides("input_shape_*", TEXT, "`Input Dims` of the op", |_, r, side| text(&r.dims, side))
         .sides("input_type_*", TEXT, "`Input type`", |_, r, side| text(&r.types, side))
         .sides("count_*", WHOLE, "number of calls to the op", |_, r, side| r.count[side].into())
-        .sides(
-            "kernel_us_*",
-            TIME,
-            "sum of the durations of the row's GPU events",
-            |_, r, side| r.efficiency[side].time.into(),
-        )
+        .sides("kernel_us_*", TIME, "sum of the durations of the row's GPU events", |_, r, side| {
+            r.efficiency[side].time.into()
+        })
 }
 
 fn text(texts: &PerSide<String>, side: Side) -> Cell<'_> {

@@ -102,11 +102,10 @@ fn rate<R: 'static>(
     of: Of<R>,
     pick: fn(&Figures) -> Option<f64>,
 ) -> Columns<Analysis, R> {
-    let delta =
-        Column::new(format!("{stem}_diff"), RATE.0, meaning, move |_: &Analysis, r: &R| {
-            let PerSide { baseline, candidate } = of(r).map(|figures| pick(&figures));
-            baseline.zip(candidate).map(|(baseline, candidate)| candidate - baseline).into()
-        });
+    let delta = Column::new(format!("{stem}_diff"), RATE.0, meaning, move |_: &Analysis, r: &R| {
+        let PerSide { baseline, candidate } = of(r).map(|figures| pick(&figures));
+        baseline.zip(candidate).map(|(baseline, candidate)| candidate - baseline).into()
+    });
     Columns::default()
         .sides(&format!("{stem}_*"), RATE, meaning, move |_: &Analysis, r: &R, side| {
             pick(&of(r)[side]).into()

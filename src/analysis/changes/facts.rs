@@ -48,6 +48,7 @@ impl Facts {
             let is_op = one.kind(a) == CallKind::Op;
             if is_op
                 && diff.relation(Side::Baseline, a) == Relation::Moved
+                && !one.is_pooled(a)
                 && compared.is_compared(diff, Side::Baseline, a)
             {
                 facts.moved.push(id);

@@ -61,7 +61,8 @@ pub(super) fn of_names(analysis: &Analysis, names: &[LargeDifference], unit: Uni
 
 /// Escapes a name for use inside HTML.
 fn html(name: &str) -> String {
-    let short = crate::report::text::shorten(&crate::report::text::one_line(name), CELL);
+    let name = crate::report::text::one_line(name);
+    let short = crate::report::text::shorten(&name, CELL);
     format!("<code>{}</code>", markup(&short).replace('@', "@\u{200b}"))
 }
 

@@ -20,6 +20,10 @@ pub struct Device {
     pub warp_size: Option<i64>,
 }
 
+/// Beginning of the name of a track with the ops and launches of compiled programs, which XLA profiles get next to each
+/// host thread.
+pub(crate) const PROGRAMS: &str = "XLA programs: ";
+
 /// The profiler that wrote a trace file.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,

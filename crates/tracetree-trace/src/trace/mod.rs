@@ -43,6 +43,7 @@ pub use communication::is_communication_kernel;
 pub(crate) use communication::is_communication_op;
 #[doc(hidden)]
 pub use digits::{push_fixed, push_whole};
+pub(crate) use header::PROGRAMS;
 pub use header::{Device, Distributed, Header, Recorder};
 pub use ids::{ArgumentsId, EventId, ThreadId, Uid};
 pub use losses::Losses;

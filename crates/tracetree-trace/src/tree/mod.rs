@@ -43,7 +43,8 @@ pub use stored::StoredTree;
 pub(crate) use stretches::Stretches;
 
 use crate::trace::{
-    Arguments, ByName, CapturedAs, Category, EventId, Nanos, Notes, ThreadId, Trace,
+    Arguments, ByName, CapturedAs, Category, EventId, Nanos, Notes, PROGRAMS, Recorder, ThreadId,
+    Trace,
 };
 use std::sync::{Arc, OnceLock};
 
@@ -382,6 +383,33 @@ impl CallTree {
     /// The thread that a thread root represents; `None` for all other calls.
     pub fn thread(&self, call: CallId) -> Option<ThreadId> {
         (self.kind(call) == CallKind::Thread).then(|| ThreadId(self.sources[call.index()]))
+    }
+
+    /// The calls of compiled programs that run on a pool of threads, in the order in which they start. Which thread runs
+    /// an op differs from run to run. Empty unless XLA recorded a program on a CPU.
+    #[doc(hidden)]
+    pub fn pooled(&self) -> Vec<CallId> {
+        if self.trace.header().recorder != Recorder::Xla {
+            return Vec::new();
+        }
+        let threads = self.calls().filter(|&call| self.is_pool(call));
+        let mut calls: Vec<CallId> =
+            threads.flat_map(|thread| (thread.0 + 1..self.end(thread).0).map(CallId)).collect();
+        calls.sort_by_key(|&call| (self.event(call).map(|event| self.trace.start(event)), call));
+        calls
+    }
+
+    /// Whether a call runs on a pool of threads (see [`CallTree::pooled`]).
+    #[doc(hidden)]
+    pub fn is_pooled(&self, call: CallId) -> bool {
+        self.trace.header().recorder == Recorder::Xla
+            && self.ancestors(call).last().is_some_and(|thread| self.is_pool(thread))
+    }
+
+    fn is_pool(&self, thread: CallId) -> bool {
+        self.kind(thread) == CallKind::Thread
+            && self.name(thread).starts_with(PROGRAMS)
+            && !self.is_gpu_path(thread)
     }
 
     /// The name of a call. For a thread, this is the recorded thread name or, if no name was

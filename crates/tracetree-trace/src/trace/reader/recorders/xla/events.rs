@@ -11,7 +11,7 @@ use super::wire::{Broken, Message};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::trace::category::Category;
 use crate::trace::columns::{Arguments, Stream};
-use crate::trace::header::Recorder;
+use crate::trace::header::{PROGRAMS, Recorder};
 use crate::trace::ids::{EventId, ThreadId, Uid};
 use crate::trace::time::Nanos;
 use rustc_hash::FxHashMap;
@@ -264,7 +264,7 @@ impl<'a> Reading<'a, '_> {
             // Launches and ops are moved to a separate track, which also contains the scopes that
             // enclose them.
             let thread = if is_op || is_launch {
-                let (tid, name) = (format!("{tid} XLA"), format!("XLA programs: {}", line.name));
+                let (tid, name) = (format!("{tid} XLA"), format!("{PROGRAMS}{}", line.name));
                 self.rows.thread(plane.name, &tid, &name)
             } else {
                 self.rows.thread(plane.name, &tid, line.name)
