@@ -2,7 +2,8 @@
 //! be printed.
 
 use crate::pairs::compare;
-use crate::support::compared::compare_files;
+use crate::support::compared::{compare_files, compare_texts, steps_of};
+use crate::support::trace_builder::Op;
 use crate::support::traces::{example, real};
 use crate::told;
 use tracetree::PerSide;
@@ -194,4 +195,22 @@ fn graphs_on_several_streams_are_a_change_of_streams() {
     compare("decode_graph", "decode_graph", |analysis| {
         assert_eq!(sentences(analysis), Vec::<String>::new());
     });
+}
+
+#[test]
+fn other_kernels_are_for_the_same_tensors_only_if_shapes_were_recorded() {
+    let run = |has_shapes: bool, kernel: &str| {
+        steps_of(2, |t| {
+            let op = Op::new("aten::mm");
+            t.op(if has_shapes { op.dims(&[&[4, 4], &[4, 4]]) } else { op }, |t| t.kernel(kernel, 50.0));
+        })
+    };
+    for (has_shapes, expected) in
+        [(true, "different kernels for the same tensors"), (false, "(shapes were not recorded)")]
+    {
+        let texts = PerSide::new(run(has_shapes, "gemm_64x64"), run(has_shapes, "gemm_128x128"));
+        compare_texts(&texts, |analysis| {
+            assert!(find(analysis, expected).is_some(), "{:#?}", told(analysis));
+        });
+    }
 }

@@ -18,8 +18,19 @@ use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::program::counted;
 use crate::side::{PerSide, Side};
+use crate::trace::{Argument, TextId};
+use crate::tree::CallId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+
+/// Whether the shapes of the tensors of a change were recorded on both sides.
+fn has_shapes(diff: &TraceDiff, draft: &Draft) -> bool {
+    let is_recorded = |(side, call): (Side, CallId)| {
+        let arguments = diff.tree(side).arguments(call);
+        arguments.is_some_and(|arguments| arguments.text(Argument::Shape) != TextId::EMPTY)
+    };
+    draft.nodes.iter().any(|&node| diff.merged().node(node).calls().all(is_recorded))
+}
 
 pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String {
     let sites = sites(diff, draft, scale);
@@ -61,7 +72,11 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             let family = first(&draft.names.baseline);
             let runs = if family.ends_with('s') { "run" } else { "runs" };
             let is_launch = sites.contains(" call");
-            let same = if is_launch { "" } else { " for the same tensors" };
+            let same = match (is_launch, has_shapes(diff, draft)) {
+                (true, _) => "",
+                (false, true) => " for the same tensors",
+                (false, false) => " (shapes were not recorded)",
+            };
             let other = format!("different kernels{same}");
             format!("{family} {runs} {other} {sites}") + &switched(draft)
         }
