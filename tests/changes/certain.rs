@@ -202,7 +202,9 @@ fn other_kernels_are_for_the_same_tensors_only_if_shapes_were_recorded() {
     let run = |has_shapes: bool, kernel: &str| {
         steps_of(2, |t| {
             let op = Op::new("aten::mm");
-            t.op(if has_shapes { op.dims(&[&[4, 4], &[4, 4]]) } else { op }, |t| t.kernel(kernel, 50.0));
+            t.op(if has_shapes { op.dims(&[&[4, 4], &[4, 4]]) } else { op }, |t| {
+                t.kernel(kernel, 50.0)
+            });
         })
     };
     for (has_shapes, expected) in
