@@ -79,7 +79,7 @@ pub(super) fn embed<'a>(
     let mut texts = Texts::new();
     let tree = PageTree::new(analysis, NODES, &mut texts);
     let rows = PageRows::new(analysis, &tree, facets, ROWS, &mut texts);
-    let timeline = timeline::of(analysis, &mut texts);
+    let timeline = timeline::of(analysis, &tree, &mut texts);
     let left_out =
         LeftOut { nodes: tree.left_out(), rows: rows.left_out(), texts: texts.shortened() };
     let data = PageData {
