@@ -104,7 +104,7 @@ function weightedMedian(values) {
 function rateOf(members, side) {
   const sums = [0, 0, 0];
   for (const row of members) {
-    const ns = rows["time" + side][row];
+    const ns = page.rows["time" + side][row];
     if (!ns) continue;
     const work = rows.work.get(row);
     if (!work || work[side - 1] === null) return "";

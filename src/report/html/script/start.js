@@ -29,12 +29,14 @@ function showPanel(id) {
   const shown = panelOf(id);
   for (const panel of panels) panel.hidden = panel !== shown;
   document.body.classList.toggle("is-first", shown === panels[0]);
+  document.body.classList.toggle("is-wide", ["tree", "flame", "timeline"].includes(shown.dataset.panel));
   for (const link of links) {
     if (panelOf(link.getAttribute("href").slice(1)) === shown) {
       link.setAttribute("aria-current", "true");
       scrollBarTo(link);
     } else link.removeAttribute("aria-current");
   }
+  drawTotal(shown.dataset.panel);
   drawPanel(shown.dataset.panel);
 }
 
@@ -54,8 +56,9 @@ function drawPanel(key) {
 function drawAll() {
   readState();
   drawn.clear();
+  useMeasure();
   retime();
-  document.getElementById("tools").replaceChildren(drawUnitSwitch(), helpButton());
+  document.getElementById("tools").replaceChildren(drawMeasureSwitch(), drawUnitSwitch(), helpButton());
   markChange();
   const id = state.get("at") || "what";
   showPanel(id);
@@ -110,7 +113,7 @@ function addChangeLinks() {
     const button = (text, act) => element("button", { type: "button", class: "copy", onclick: act }, text);
     if (ofChange.length) box.prepend(button("call sites", () => { openPanel("differences", { change: at, q: "", open: "", row: "" }); drawFilters(); drawRows(); }));
     const here = timeline ? nodes.find((node) => sliceOf(node) >= 0) : undefined;
-    if (here !== undefined) box.append(button("timeline", () => showNodeInTimeline(here)));
+    if (here !== undefined) box.append(button("timeline", () => { setState({ change: at, colour: "", t: "" }); markChange(); drawn.delete("timeline"); showNodeInTimeline(here); }));
     box.append(copyButton("sentence", () => `${row.querySelector(".delta b").textContent} ${document.querySelector("#changes-card h3 small").textContent.split("; ").pop()}: ${row.querySelector(".sentence").textContent}`));
     row.tabIndex = -1;
   }
