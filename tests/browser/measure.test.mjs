@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { file, goTo, launch, open } from "./page.mjs";
+import { file, goTo, launch, leftOut, open } from "./page.mjs";
 
 let browser;
 before(async () => { browser = await launch(); });
@@ -69,4 +69,32 @@ test("the measure is the one in which the difference is", async () => {
     assert.ok(wanted.includes(await page.evaluate(() => measure())));
     await page.close();
   }
+});
+
+test("the largest call of a change comes first, and none of its calls changed more", { skip: leftOut }, async () => {
+  for (const report of REPORTS) {
+    const page = await open(browser, report);
+    const wrong = await page.evaluate(() => [...document.querySelectorAll("[data-change]")].filter((row) => {
+      const link = row.querySelector(".links a");
+      const { all1, all2 } = timesOf(mainMeasure()), sign = row.querySelector(".delta b").textContent.startsWith("−") ? -1 : 1;
+      if (!link?.dataset.node) return false;
+      const cost = (at) => sign * difference(all1[at], all2[at]);
+      return page.changes[Number(row.dataset.change)].nodes.some((at) => !"12".includes(tree.relation[at]) && cost(at) > cost(positionOf(Number(link.dataset.node))));
+    }).length);
+    assert.equal(wrong, 0, report);
+    await page.close();
+  }
+});
+
+test("a change and a call copy the command that repeats them", async () => {
+  const page = await open(browser, "example");
+  await page.evaluate(() => { globalThis.copied = []; copyText = async (text) => { copied.push(text); return true; }; });
+  await page.locator('[data-bill] [data-copy="repro command"]').first().click();
+  await goTo(page, "tree");
+  await page.evaluate(() => reveal(tree.kind.indexOf("o")));
+  await page.click('#call [data-copy="repro command"]');
+  const copied = await page.evaluate(() => globalThis.copied);
+  assert.match(copied[0], /^tracetree repro \S+ \S+ --bill-line \d+$/);
+  assert.match(copied[1], /^tracetree repro \S+ \S+ --(baseline|candidate) \d+$/);
+  await page.close();
 });

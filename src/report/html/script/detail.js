@@ -267,5 +267,6 @@ function actions(row) {
   const go = (text, where) => element("button", { type: "button", onclick: () => where(at) }, text);
   return element("div", { class: "actions" },
     go("show in the merged tree", showInTree), go("show in the flame graph", showInFlame),
-    copyButton("path query", () => queryOf(rows.node[row] >= 0 ? rows.node[row] : at)));
+    copyButton("path query", () => queryOf(rows.node[row] >= 0 ? rows.node[row] : at)),
+    rows.node[row] >= 0 ? reproButton(rows.node[row]) : "");
 }

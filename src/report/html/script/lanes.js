@@ -136,5 +136,6 @@ function drawCall(at) {
       element("button", { type: "button", onclick: () => showInFlame(at) }, "in the flame graph"),
       timeline && sliceOf(at) >= 0 ? element("button", { type: "button", onclick: () => showNodeInTimeline(at) }, "in the timeline") : "",
       copyButton("path query", () => queryOf(at)),
+      reproButton(at),
       uids[0] >= 0 ? copyButton("baseline uid", () => uid(1)) : "", uids[1] >= 0 ? copyButton("candidate uid", () => uid(2)) : ""));
 }
