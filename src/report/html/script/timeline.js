@@ -785,7 +785,8 @@ function goToWorst(by) {
   if (next === undefined) return;
   goToSlice(next);
   const { from, to, whole } = timelineAxis(), around = Math.max(3 * (to[next] - from[next]), whole / 40);
-  setRange(from[next] - around, to[next] + around);
+  // What is lost after the call is in view, too.
+  setRange(from[next] - around, to[next] + Math.max(around, 1.1 * Math.abs(lostAt(next) ?? 0)));
 }
 
 function timelineKey(event) {
