@@ -2,7 +2,7 @@
 //! programs.
 
 use super::lanes::Placed;
-use super::ticks;
+use super::slice::ticks;
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
 use crate::report::html::texts::{PageText, Texts};

@@ -23,15 +23,12 @@ use super::page_tree::PageTree;
 use super::texts::Texts;
 use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
-use crate::trace::Nanos;
 use anchors::Anchors;
 use lanes::{Lane, Placed};
 use places::Place;
 use serde::Serialize;
 use shown::Shown;
-
-/// Resolution of the times, in ns.
-const TICK: i64 = 100;
+use slice::ticks;
 
 /// The timeline data that the script draws.
 #[derive(Serialize)]
@@ -70,11 +67,6 @@ struct Slices {
     time: Vec<i64>,
     /// The slices of GPU events that run in the step but were launched outside of it.
     outside: Vec<usize>,
-}
-
-/// Converts a time to the page's unit. Starts and ends are both rounded down, so nested slices stay nested.
-fn ticks(time: Nanos) -> i64 {
-    time.0.div_euclid(TICK)
 }
 
 /// Builds the timeline; `None` if there is no step to show.
