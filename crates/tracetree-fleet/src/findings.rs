@@ -68,7 +68,7 @@ fn got_slower(fleet: &Fleet) -> BTreeMap<String, Finding> {
             change.row.folder,
             change.ratio,
             change.middle,
-            told(ops)
+            slowed_in(ops)
         );
         let finding =
             Finding { code: "GOT_SLOWER".to_owned(), ranks: name(change.row), count: 1, message };
@@ -78,7 +78,7 @@ fn got_slower(fleet: &Fleet) -> BTreeMap<String, Finding> {
 }
 
 /// The ops that got slower: `; it got slower in aten::mm: 1.40× (0.200 → 0.280 ms)`.
-fn told(ops: &[&SlowedOp]) -> String {
+fn slowed_in(ops: &[&SlowedOp]) -> String {
     let named: Vec<String> =
         ops.iter().take(NAMED).map(|op| format!("{}: {}", op.name, op.text())).collect();
     if named.is_empty() {
@@ -233,7 +233,7 @@ pub(super) fn name(rank: &RankRow) -> String {
 fn slower(fleet: &Fleet, rank: &RankRow) -> String {
     let is_it = |slowed: &Slowed<'_>| slowed.change.row.folder == rank.folder;
     if let Some(slowed) = fleet.slowed().into_iter().find(is_it) {
-        return told(&slowed.ops);
+        return slowed_in(&slowed.ops);
     }
     let ops = fleet.outliers.iter().filter(|one| {
         one.side == Side::Candidate
