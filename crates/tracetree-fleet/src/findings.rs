@@ -5,8 +5,8 @@
 
 use super::Fleet;
 use super::pattern::pattern;
-use super::rows::{Finding, GroupRow, LineRow, PairRow, RankRow, Shared, Spread};
-use super::slowed::{Slowed, SlowedOp};
+use super::rows::{Finding, GroupRow, LineRow, PairRow, RankRow, Shared, SlowedOp, Spread};
+use super::slowed::Slowed;
 use std::collections::{BTreeMap, BTreeSet};
 use tracetree::analysis::bill::{BillKind, COMMUNICATION};
 use tracetree::program::counted;

@@ -97,7 +97,7 @@ pub struct Fleet {
     /// collective, the index of the rank, and the wait.
     waits: Vec<(u64, usize, Nanos)>,
     /// Ops that got slower on single ranks, the largest difference first.
-    slowed_ops: Vec<slowed::SlowedOp>,
+    slowed_ops: Vec<rows::SlowedOp>,
 }
 
 impl Fleet {

@@ -2,39 +2,15 @@
 //! headline, the table of ops and the findings all take their ranks, ratios and ops from here.
 
 use super::Fleet;
-use super::rows::RankRow;
+use super::rows::{RankRow, SlowedOp};
 use super::stats::{Quantiles, outliers};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use tracetree::analysis::robust::median;
 use tracetree::order::Order as _;
 use tracetree::side::PerSide;
 
 /// Minimum distance of an outlier from the median of its role, as a fraction of the median.
 const NOTABLE: f64 = 0.01;
-
-/// An op of a rank that takes longer than in the rank's baseline, by more than on the other ranks of the role.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct SlowedOp {
-    /// The folder of the rank.
-    pub(super) folder: String,
-    pub(super) name: Arc<str>,
-    /// The rank's time on each side, in µs per step.
-    pub(super) time_us: PerSide<f64>,
-}
-
-impl SlowedOp {
-    /// The ratio and both times, such as `1.40× (0.200 → 0.280 ms)`.
-    pub(super) fn text(&self) -> String {
-        let PerSide { baseline, candidate } = self.time_us;
-        let times = format!("{:.3} → {:.3} ms", baseline / 1e3, candidate / 1e3);
-        if baseline > 0.0 { format!("{:.2}× ({times})", self.ratio()) } else { times }
-    }
-
-    pub(super) fn ratio(&self) -> f64 {
-        self.time_us.candidate / self.time_us.baseline.max(f64::MIN_POSITIVE)
-    }
-}
 
 /// How the GPU time of a rank, without waits, changed against its own baseline.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,9 +3,9 @@
 
 use super::compared::Compared;
 use super::roles::Role;
-use crate::rows::{OutlierRow, PartRow};
+use crate::rows::{OutlierRow, PartRow, SlowedOp};
 use crate::shard::{Part, PartKind};
-use crate::slowed::{self, SlowedOp, slowed_members};
+use crate::slowed::{self, slowed_members};
 use crate::stats::{Quantiles, outliers};
 use std::collections::BTreeMap;
 use std::sync::Arc;
