@@ -92,12 +92,14 @@ function addUp(own, measure) {
 
 // Turns the recorded times into parts of the steps: shortens events that run at the same time, and adds idle time.
 function addStepTimes({ own1, own2 }) {
+  const sumOf = (own, at) => own.subarray(at, tree.end[at]).reduce((sum, time) => sum + time, 0);
   for (const [at, ...excess] of page.overlap) {
     [own1, own2].forEach((own, side) => {
-      let sum = 0;
-      for (let node = at; node < tree.end[at]; node++) sum += own[node];
+      // The events of a call are not always below it.
+      let top = at, sum = sumOf(own, at);
+      while (sum + excess[side] < 0 && tree.parent[top] >= 0) sum = sumOf(own, top = tree.parent[top]);
       if (sum <= 0) return;
-      for (let node = at; node < tree.end[at]; node++) own[node] *= Math.max(1 + excess[side] / sum, 0);
+      for (let node = top; node < tree.end[top]; node++) own[node] *= Math.max(1 + excess[side] / sum, 0);
     });
   }
   for (const [at, time1, time2] of page.idle) {
