@@ -157,14 +157,13 @@ test("chains without a fork are one frame on request of nobody", async () => {
   await page.close();
 });
 
-test("layers of one class are merged on request", async () => {
+test("layers of one class are merged unless each is wanted", async () => {
   const page = await open(browser, "example", { tab: "flame" });
   const numbered = async () => (await framesOf(page)).filter((frame) => /BatchNorm2d_\d/.test(frame.title)).length;
-  const before = await numbered();
-  await page.check("[data-key=layers]");
   assert.equal(await numbered(), 0);
-  assert.ok(before > 1);
   assert.ok((await framesOf(page)).some((frame) => frame.title.includes("BatchNorm2d_*")));
+  await page.check("[data-key=apart]");
+  assert.ok(await numbered() > 1);
   await page.close();
 });
 
@@ -180,10 +179,11 @@ test("from the kernels up: the first level is all the time, and callers add up t
   await page.close();
 });
 
-test("idle time has a colour of its own on request, and is as long as the account says", async () => {
+test("idle time is part of the step and has a colour of its own, and is as long as the account says", async () => {
   const page = await open(browser, "example", { tab: "flame" });
+  await page.click("[data-measure=gpu]");
   assert.equal(await page.locator("#flame-view .frame.idle").count(), 0);
-  await page.check("[data-key=idle]");
+  await page.click("[data-measure=step]");
   assert.ok(await page.locator("#flame-view .frame.idle").count() > 0);
   const idle = await page.evaluate(() => [1, 2].map((side) => page.idle.reduce((total, entry) => total + entry[side], 0)));
   const wall = summaryOf("example").wall;

@@ -68,7 +68,7 @@ test("each chip leads to its detail", async () => {
   await page.close();
 });
 
-test("a change leads to its call sites, its first call, the timeline, and can be copied", async () => {
+test("a change leads to its call sites, its largest and first call, the timeline, and can be copied", async () => {
   const page = await open(browser, "example");
   const change = page.locator("[data-change]").first();
   await page.evaluate(() => { globalThis.copied = []; copyText = async (text) => { copied.push(text); return true; }; });
@@ -80,7 +80,7 @@ test("a change leads to its call sites, its first call, the timeline, and can be
   const rows = (await rowsOf(page)).reduce((sum, row) => sum + row.rows, 0);
   assert.equal(rows, await page.evaluate((at) => page.changes[at].rows.length, all));
   await goTo(page, "what");
-  await change.locator(".links a").click();
+  await change.locator(".links a").first().click();
   assert.equal(await page.evaluate(() => positionOf(stateNumber("node")) >= 0), true);
   await page.locator("#tree-view .found").waitFor();
   await goTo(page, "what");

@@ -62,7 +62,14 @@ test("the headline names the slow rank, and the sentence why", async () => {
   const page = await show("fleet");
   const straggler = known("fleet").findings.find((one) => one.code === "STRAGGLER");
   const headline = await page.textContent("#verdict");
-  assert.ok(headline.startsWith(`Rank ${straggler.ranks} is slow: `) && headline.includes("× the median of its role"), headline);
+  assert.ok(headline.startsWith(`Rank ${straggler.ranks} got slower: `), headline);
+  // The headline, the chart, the table of ops and the finding cite the same ratio and the same op.
+  const [, ratio, op] = /([\d.]+)× its baseline, most of it in (\S+)$/.exec(headline);
+  const { dots } = await data(page);
+  assert.equal(dots.find((dot) => dot.name === straggler.ranks).ratio.toFixed(2), ratio);
+  assert.equal(await page.textContent("#outliers thead th:nth-child(2)"), op);
+  const cell = await page.textContent("#outliers tbody td");
+  assert.ok(straggler.message.includes(`${op}: ${cell}`), `${straggler.message}: ${cell}`);
   assert.ok((await page.textContent(".lead")).startsWith(straggler.message));
   await page.close();
 });

@@ -23,7 +23,7 @@ for (const report of ["model", "hostile", "example"]) {
   });
 
   test(`${report}: the totals equal summary.json`, async () => {
-    const page = await open(browser, report, { tab: "differences" });
+    const page = await open(browser, report, { fragment: "#at=differences&measure=gpu" });
     const summary = summaryOf(report);
     const shown = await page.$$eval("[data-line=time] [data-us]", (cells) => cells.map((cell) => Number(cell.dataset.us)));
     assert.deepEqual(shown, [summary.trace1.kernel_time_us, summary.trace2.kernel_time_us]);
@@ -101,7 +101,7 @@ test("a click on a column sorts by it, a second one turns the order", async () =
 });
 
 test("the largest difference comes first without a click", async () => {
-  const page = await open(browser, "model", { tab: "differences" });
+  const page = await open(browser, "model", { fragment: "#at=differences&measure=gpu" });
   const sizes = (await rowsOf(page)).map((row) => Math.abs(row.difference));
   assert.deepEqual(sizes, [...sizes].sort((a, b) => b - a));
   const largest = summaryOf("model").largest_differences.map((group) => group.name);
@@ -205,7 +205,7 @@ test("the tree can be searched", async () => {
 });
 
 test("frames lie within the frame above, and a click zooms", async () => {
-  const page = await open(browser, "model", { tab: "flame" });
+  const page = await open(browser, "model", { fragment: "#at=flame&measure=gpu&apart=1" });
   const frames = await framesOf(page);
   for (const frame of frames.filter((frame) => frame.level > 0)) {
     const holds = (above) => above.level === frame.level - 1
@@ -227,7 +227,7 @@ test("frames lie within the frame above, and a click zooms", async () => {
 });
 
 test("the other width shows what has vanished, and its total", async () => {
-  const page = await open(browser, "model", { tab: "flame" });
+  const page = await open(browser, "model", { fragment: "#at=flame&measure=gpu&apart=1" });
   const has = async (title, drawing) => (await framesOf(page, drawing)).some((frame) => frame.title.includes(title));
   assert.equal(await has("gelu_kernel", 1), true);
   assert.equal(await has("warm_up_kernel", 1), false);
@@ -242,7 +242,7 @@ test("the other width shows what has vanished, and its total", async () => {
 });
 
 test("a link restores the view that it was copied from", async () => {
-  const page = await open(browser, "model", { tab: "differences" });
+  const page = await open(browser, "model", { fragment: "#at=differences&measure=gpu&apart=1" });
   await page.selectOption("[data-key=group]", "shape");
   await page.click("[data-sort=trace2]");
   await page.click('#rows tr[data-name="aten::addmm"] button');

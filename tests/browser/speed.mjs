@@ -25,9 +25,10 @@ const INTERACTIONS = [
   ["highlight frames", () => seekInFlame("conv")],
   ["flame graph from the kernels up", () => { goTo({ view: "up" }); drawFlameControls(); drawFlame(); }],
   ["callers and callees", () => { goTo({ view: "sandwich" }); drawFlameControls(); drawFlame(); }],
-  ["flame graph with idle time", () => { goTo({ view: "", idle: "1" }); drawFlameControls(); drawFlame(); }],
+  ["flame graph of both sides", () => { goTo({ view: "" }); drawFlameControls(); drawFlame(); }],
   ["open the timeline", () => openPanel("timeline")],
   ["zoom the timeline", () => { zoomTimeline(0.5); drawTimeline(); }],
+  ["show the step", () => { goTo({ measure: "step" }); drawAll(); }],
   ["show totals", () => { goTo({ unit: "total" }); drawAll(); }],
 ];
 

@@ -208,24 +208,12 @@ test("the confidence of each match is that of the uid map", async () => {
   await page.close();
 });
 
-test("the timeline has a small picture of the whole step that moves the view, and names the files for Perfetto", async () => {
+test("the timeline names the files for Perfetto", async () => {
   const page = await open(browser, "example", { tab: "timeline" });
-  const range = () => page.evaluate(() => timelineRange());
-  await page.click('#timeline-controls [aria-label="zoom in"]');
-  await page.click('#timeline-controls [aria-label="zoom in"]');
-  const [from, to] = await range();
-  const map = await page.locator("#timeline-map").boundingBox();
-  await page.mouse.move(map.x + map.width * 0.1, map.y + 10);
-  await page.mouse.down();
-  const left = await range();
-  assert.ok(left[0] < from && Math.abs(left[1] - left[0] - (to - from)) < 2, String([from, to, left]));
-  await page.mouse.move(map.x + map.width * 0.8, map.y + 10, { steps: 4 });
-  await page.mouse.up();
-  assert.ok((await range())[0] > from);
   const link = page.locator("#timeline a");
   assert.equal(await link.getAttribute("href"), "https://ui.perfetto.dev/");
   const { trace1, trace2 } = summaryOf("example");
-  const text = await page.textContent("#timeline p.dim");
+  const text = await page.textContent("#timeline > p.dim");
   for (const { path } of [trace1, trace2]) assert.ok(text.includes(path.split("/").pop()), path);
   assert.deepEqual(page.problems, []);
   await page.close();

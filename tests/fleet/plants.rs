@@ -93,7 +93,7 @@ fn all_planted_faults_are_found_and_nothing_else() {
     assert_eq!(findings(out.path()), expected, "{}", String::from_utf8_lossy(&output.stdout));
     let screen = String::from_utf8_lossy(&output.stdout).into_owned();
     let headline = format!(
-        "Rank {} is slow: 1.50× the median of its role, most of it in aten::mm",
+        "Rank {} got slower: 1.50× its baseline, most of it in aten::mm",
         RANKS.straggler()
     );
     assert_eq!(screen.lines().next(), Some(&*headline), "{screen}");

@@ -5,7 +5,8 @@
 
 use super::Fleet;
 use super::pattern::pattern;
-use super::rows::{Finding, GroupRow, LineRow, PairRow, RankRow, Shared, Spread};
+use super::rows::{Finding, GroupRow, LineRow, PairRow, RankRow, Shared, SlowedOp, Spread};
+use super::slowed::Slowed;
 use std::collections::{BTreeMap, BTreeSet};
 use tracetree::analysis::bill::{BillKind, COMMUNICATION};
 use tracetree::program::counted;
@@ -26,10 +27,13 @@ const FEW: usize = 3;
 const NAMED: usize = 3;
 
 /// Lists the findings in this order: pairs that were not compared, changes on all ranks, findings about single ranks,
-/// changes on some ranks, and the speed of the same program.
+/// changes on some ranks, the speed of the same program, and what was the same in the baseline.
 pub(super) fn of(fleet: &Fleet) -> Vec<Finding> {
     let stragglers = stragglers(fleet);
-    let single = |name: &str| stragglers.contains_key(name);
+    let slowed = got_slower(fleet);
+    let single = |name: &str| stragglers.contains_key(name) || slowed.contains_key(name);
+    let (standing, new): (Vec<&Finding>, Vec<&Finding>) =
+        stragglers.values().partition(|one| one.code == "STRAGGLER_BEFORE");
     let mut found = not_compared(fleet);
     found.extend(identical(fleet));
     let is_together = |row: &LineRow| &*row.kind == BillKind::Together.label();
@@ -37,7 +41,10 @@ pub(super) fn of(fleet: &Fleet) -> Vec<Finding> {
     let changes: Vec<&LineRow> = changed.collect();
     let of_all = |row: &LineRow| row.shared.spread == Spread::All;
     found.extend(changes.iter().filter(|row| of_all(row)).map(|row| change(row)));
-    found.extend(stragglers.values().cloned());
+    found.extend(new.into_iter().cloned());
+    // A straggler's message already contains what got slower.
+    let is_new = |folder: &str| stragglers.get(folder).is_none_or(|one| one.code != "STRAGGLER");
+    found.extend(slowed.iter().filter(|(folder, _)| is_new(folder)).map(|(_, one)| one.clone()));
     found.extend(missing_collectives(fleet));
     found.extend(other_ops(fleet));
     found.extend(outliers(fleet, &single));
@@ -49,7 +56,36 @@ pub(super) fn of(fleet: &Fleet) -> Vec<Finding> {
     let of_some = changes.iter().filter(|row| !of_all(row) && !is_missing(row));
     found.extend(of_some.map(|row| change(row)));
     found.extend(speeds(fleet, &single));
+    found.extend(standing.into_iter().cloned());
     found
+}
+
+/// The ranks that got slower against their own baseline. The key is the folder of the rank.
+fn got_slower(fleet: &Fleet) -> BTreeMap<String, Finding> {
+    let finding = |Slowed { change, ops }: &Slowed<'_>| {
+        let message = format!(
+            "{} takes {:.2}× the GPU time of its baseline, without waits (median of its role: {:.2}×){}",
+            change.row.folder,
+            change.ratio,
+            change.middle,
+            slowed_in(ops)
+        );
+        let finding =
+            Finding { code: "GOT_SLOWER".to_owned(), ranks: name(change.row), count: 1, message };
+        (change.row.folder.clone(), finding)
+    };
+    fleet.slowed().iter().map(finding).collect()
+}
+
+/// The ops that got slower: `; it got slower in aten::mm: 1.40× (0.200 → 0.280 ms)`.
+fn slowed_in(ops: &[&SlowedOp]) -> String {
+    let named: Vec<String> =
+        ops.iter().take(NAMED).map(|op| format!("{}: {}", op.name, op.text())).collect();
+    if named.is_empty() {
+        String::new()
+    } else {
+        format!("; it got slower in {}", named.join(", "))
+    }
 }
 
 /// Lists the ranks whose baseline and candidate programs are identical.
@@ -187,13 +223,18 @@ fn is_notable(group: &GroupRow, wall: f64) -> bool {
         && group.median_wait_us >= NOTABLE_WAIT * wall
 }
 
-fn name(rank: &RankRow) -> String {
+/// Display name of a rank: its number, or its folder if the number is unknown.
+pub(super) fn name(rank: &RankRow) -> String {
     rank.rank.map_or_else(|| rank.folder.clone(), |rank| rank.to_string())
 }
 
-/// The ops in which a rank takes longer than the median of its role: `; it takes longer than the median rank of its
+/// The ops in which a rank got slower or, if it did not, takes longer than the median of its role: `; it takes longer than the median rank of its
 /// role in aten::mm (+1.200 ms per step)`.
 fn slower(fleet: &Fleet, rank: &RankRow) -> String {
+    let is_it = |slowed: &Slowed<'_>| slowed.change.row.folder == rank.folder;
+    if let Some(slowed) = fleet.slowed().into_iter().find(is_it) {
+        return slowed_in(&slowed.ops);
+    }
     let ops = fleet.outliers.iter().filter(|one| {
         one.side == Side::Candidate
             && one.kind == "op"

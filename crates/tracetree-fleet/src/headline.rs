@@ -1,13 +1,11 @@
 //! Derives the headline of a [`Fleet`] from its findings: for example, which rank is slow, or what changed.
 
 use super::Fleet;
-use super::rows::{Finding, RankRow};
-use tracetree::analysis::robust::median;
+use super::findings::name;
+use super::rows::{Finding, OutlierRow};
+use super::slowed::Slowed;
 use tracetree::program::counted;
 use tracetree::side::Side;
-
-/// The headline states a rank's ratio only if the ratio differs from 1 by at least this much.
-const NOTABLE: f64 = 0.005;
 
 /// The most important result for a fleet, as a short text for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,8 +17,8 @@ pub struct Headline {
 }
 
 impl Fleet {
-    /// Builds the headline from the first kind of finding that exists, in this order: shards that are not visible, a
-    /// slow rank, different work, a change, another speed.
+    /// Builds the headline from the first result that exists, in this order: shards that are not visible, a rank that
+    /// got slower, a rank that is slow now, different work, a change, a rank that has always been slow, another speed.
     pub fn headline(&self) -> Headline {
         let with = |codes: &[&str]| -> Option<&Finding> {
             codes.iter().find_map(|code| self.findings.iter().find(|one| one.code == *code))
@@ -30,8 +28,26 @@ impl Fleet {
             let ranks = counted(one.count, "compared rank");
             return headline(format!("The results of {ranks} are not in this folder"), one);
         }
-        if let Some(one) = with(&["STRAGGLER", "STRAGGLER_BEFORE", "OUTLIER"]) {
-            return headline(self.slow(one), one);
+        if let Some(slowed) = self.slowed().first() {
+            let text = got_slower(slowed);
+            let name = name(slowed.change.row);
+            let is_about = |one: &&Finding| {
+                ["STRAGGLER", "STRAGGLER_BEFORE", "GOT_SLOWER"].contains(&&*one.code)
+                    && one.ranks == name
+            };
+            return match self.findings.iter().find(is_about) {
+                Some(one) => headline(text, one),
+                None => Headline { text, reason: String::new() },
+            };
+        }
+        if let Some(one) = with(&["STRAGGLER"]) {
+            return headline(
+                format!("Rank {} is slow: the other ranks wait for it", one.ranks),
+                one,
+            );
+        }
+        if let Some(one) = with(&["OUTLIER"]) {
+            return headline(self.outlier(one), one);
         }
         if let Some(one) = with(&["COLLECTIVE_MISSING", "OTHER_OPS"]) {
             return headline(format!("Rank {} runs different work", one.ranks), one);
@@ -39,43 +55,41 @@ impl Fleet {
         if let Some(one) = with(&["CHANGE"]) {
             return headline(format!("The program changed on {}", counted(one.count, "rank")), one);
         }
+        if let Some(one) = with(&["STRAGGLER_BEFORE"]) {
+            let text = format!("Rank {} is slow, as in the baseline", one.ranks);
+            return headline(text, one);
+        }
         if let Some(one) = with(&["SPEED"]) {
             return headline(format!("{} changed speed", counted(one.count, "rank")), one);
         }
         Headline { text: "No rank stands out".to_owned(), reason: String::new() }
     }
 
-    /// Formats the headline for a slow rank, such as `Rank 7 is slow: 1.30× the median of its role, most of it in
-    /// aten::mm`.
-    fn slow(&self, finding: &Finding) -> String {
-        let name = &finding.ranks;
-        let is_it =
-            |row: &&RankRow| row.rank.map_or(row.folder == *name, |rank| rank.to_string() == *name);
-        let Some(row) = self.ranks.iter().find(is_it) else {
-            return format!("Rank {name} is slow");
-        };
-        let ratio = self.ratio(row).filter(|ratio| (ratio - 1.0).abs() > NOTABLE);
-        let ratio = ratio.map(|ratio| format!("{ratio:.2}× the median of its role"));
-        let longer = self.outliers.iter().find(|one| {
+    /// The op in which an outlier differs most: `Rank 7 is slow: aten::mm takes 1.30× the median of its role`.
+    fn outlier(&self, finding: &Finding) -> String {
+        let rank = &finding.ranks;
+        let is_its = |one: &&OutlierRow| {
             one.side == Side::Candidate
                 && one.kind == "op"
-                && one.folder == row.folder
                 && one.time_us > one.median_us
-        });
-        let op = longer.map(|one| format!("most of it in {}", one.name));
-        let told: Vec<String> = ratio.into_iter().chain(op).collect();
-        if told.is_empty() {
-            format!("Rank {name} is slow")
-        } else {
-            format!("Rank {name} is slow: {}", told.join(", "))
+                && one.rank.map_or(one.folder == *rank, |number| number.to_string() == *rank)
+        };
+        match self.outliers.iter().find(is_its) {
+            Some(one) if one.median_us > 0.0 => {
+                let ratio = one.time_us / one.median_us;
+                format!(
+                    "Rank {rank} is slow: {} takes {ratio:.2}× the median of its role",
+                    one.name
+                )
+            }
+            Some(_) | None => format!("Rank {rank} differs from its role"),
         }
     }
+}
 
-    /// The rank's own GPU time per candidate step, divided by the median of its role.
-    fn ratio(&self, row: &RankRow) -> Option<f64> {
-        let own = |row: &RankRow| row.own_step_us(Side::Candidate);
-        let same = self.ranks.iter().filter(|other| other.role == row.role && other.status == "ok");
-        let middle = median(&same.map(own).collect::<Vec<_>>());
-        (middle > 0.0).then(|| own(row) / middle)
-    }
+/// A rank that got slower, such as `Rank 7 got slower: 1.30× its baseline, most of it in aten::mm`.
+fn got_slower(slowed: &Slowed<'_>) -> String {
+    let op = slowed.ops.first().map(|op| format!(", most of it in {}", op.name));
+    let (name, ratio) = (name(slowed.change.row), slowed.change.ratio);
+    format!("Rank {name} got slower: {ratio:.2}× its baseline{}", op.unwrap_or_default())
 }

@@ -32,6 +32,7 @@ mod reduce;
 mod role;
 mod rows;
 mod shard;
+mod slowed;
 mod so_far;
 mod stats;
 mod status;
@@ -95,6 +96,8 @@ pub struct Fleet {
     /// The wait of each rank in each candidate collective, for the page. Each entry contains the number of the
     /// collective, the index of the rank, and the wait.
     waits: Vec<(u64, usize, Nanos)>,
+    /// Ops that got slower on single ranks, the largest difference first.
+    slowed_ops: Vec<rows::SlowedOp>,
 }
 
 impl Fleet {

@@ -1,14 +1,14 @@
 //! Computes the content of a [`Fleet`]'s page.
 
 use super::Fleet;
+use super::findings::name;
 use super::headline::Headline;
 use super::ranges::ranges;
 use super::reduce::Counts;
 use super::rows::{CollectiveRow, LineRow, OutlierRow, RankRow, Spread, StepRow};
-use super::stats::{Quantiles, outliers};
+use super::slowed::{RankChange, Slowed};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use tracetree::analysis::robust::median;
 use tracetree::order::Order as _;
 use tracetree::program::counted;
 use tracetree::report::{
@@ -22,9 +22,6 @@ use tracetree::trace::Nanos;
 const SHOWN: (usize, usize) = (5, 8);
 /// Maximum number of ranks in the list of ranks that arrive last in collectives.
 const LAST: usize = 6;
-/// Minimum distance of an outlier from the median of its role, as a fraction of the median.
-const NOTABLE: f64 = 0.01;
-
 /// The content of a fleet's page. If `has_reports` is set, the names of ranks link to their reports.
 pub(super) fn page(fleet: &Fleet, has_reports: bool) -> FleetPage {
     let dots = dots(fleet, has_reports);
@@ -69,7 +66,7 @@ fn coverage(fleet: &Fleet) -> String {
 fn answer(fleet: &Fleet, dots: &[FleetDot]) -> (String, String) {
     let Headline { text, reason } = fleet.headline();
     let within = dots.iter().filter(|dot| !dot.is_outlier).count() as u64;
-    if text.contains(" is slow") {
+    if text.contains(" is slow") || text.contains(" got slower") {
         let others = counted(within, "other rank");
         (text, format!("{reason}; {others} within the spread of their roles"))
     } else {
@@ -81,47 +78,53 @@ fn link(folder: &str, has_reports: bool) -> String {
     if has_reports { format!("{}/report.html", encoded(folder)) } else { String::new() }
 }
 
-/// Display name of a rank: its number, or its folder if the number is unknown.
-fn name(row: &RankRow) -> String {
-    row.rank.map_or_else(|| row.folder.clone(), |rank| rank.to_string())
-}
-
 /// For each rank, how its time per step (without waits) changed, as the ratio candidate / baseline. Each ratio comes
 /// with the quartiles of the ratios of all ranks in the same role.
 fn dots(fleet: &Fleet, has_reports: bool) -> Vec<FleetDot> {
-    let ratio = |row: &RankRow| {
-        let (before, after) = (row.own_step_us(Side::Baseline), row.own_step_us(Side::Candidate));
-        (before > 0.0).then(|| after / before)
+    let dot = |change: RankChange<'_>| FleetDot {
+        name: name(change.row),
+        link: link(&change.row.folder, has_reports),
+        ratio: change.ratio,
+        band: change.band,
+        is_outlier: change.is_outlier,
     };
-    // Damaged traces are skipped, because missing events would make the rank look fast.
-    let whole = fleet.ranks.iter().filter(|row| row.status == "ok");
-    let rows: Vec<(&RankRow, f64)> = whole.filter_map(|row| Some((row, ratio(row)?))).collect();
-    let mut of_roles: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (at, (row, _)) in rows.iter().enumerate() {
-        of_roles.entry(&row.role).or_default().push(at);
+    fleet.rank_changes().into_iter().map(dot).collect()
+}
+
+/// The ranks that got slower, and the ops that got slower on them; if there are none, the ranks that are outliers in
+/// the candidate.
+fn standing_out(fleet: &Fleet, has_reports: bool) -> FleetOutliers {
+    let slowed: Vec<Slowed<'_>> =
+        fleet.slowed().into_iter().filter(|rank| !rank.ops.is_empty()).take(SHOWN.0).collect();
+    if slowed.is_empty() {
+        return outliers(fleet, has_reports);
     }
-    let mut dots = vec![FleetDot::default(); rows.len()];
-    for members in of_roles.values() {
-        let ratios: Vec<f64> = members.iter().map(|&at| rows[at].1).collect();
-        let (quantiles, middle) = (Quantiles::of(&ratios), median(&ratios));
-        let far: BTreeSet<usize> = outliers(&ratios).into_iter().map(|(at, _)| at).collect();
-        for (place, &at) in members.iter().enumerate() {
-            let (row, ratio) = rows[at];
-            dots[at] = FleetDot {
-                name: name(row),
-                link: link(&row.folder, has_reports),
-                ratio,
-                band: [quantiles.lower, quantiles.upper],
-                is_outlier: far.contains(&place) && (ratio - middle).abs() > NOTABLE * middle,
-            };
+    let mut ops: Vec<&str> = Vec::new();
+    for op in slowed.iter().flat_map(|rank| &rank.ops) {
+        if !ops.contains(&&*op.name) && ops.len() < SHOWN.1 {
+            ops.push(&op.name);
         }
     }
-    dots
+    let cell = |rank: &Slowed<'_>, name: &str| {
+        let found = rank.ops.iter().find(|op| &*op.name == name);
+        found.map_or_else(Default::default, |op| (op.text(), style(op.ratio())))
+    };
+    let row = |rank: &Slowed<'_>| FleetOutlierRow {
+        name: name(rank.change.row),
+        link: link(&rank.change.row.folder, has_reports),
+        cells: ops.iter().map(|op| cell(rank, op)).collect(),
+    };
+    FleetOutliers {
+        title: "Ops that got slower, by rank",
+        about: "candidate ÷ baseline of the same rank, unlike its role",
+        rows: slowed.iter().map(row).collect(),
+        columns: ops.iter().map(|&op| op.to_owned()).collect(),
+    }
 }
 
 /// The candidate ranks whose op times are farthest from the median of their role, and the ops with the largest
 /// differences.
-fn standing_out(fleet: &Fleet, has_reports: bool) -> FleetOutliers {
+fn outliers(fleet: &Fleet, has_reports: bool) -> FleetOutliers {
     let rows = fleet.outliers.iter().filter(|one| one.side == Side::Candidate && one.kind == "op");
     let rows: Vec<&OutlierRow> = rows.collect();
     let leading = |key: fn(&OutlierRow) -> &str, most: usize| -> Vec<&str> {
@@ -142,15 +145,7 @@ fn standing_out(fleet: &Fleet, has_reports: bool) -> FleetOutliers {
             } else {
                 format!("{:.3} vs {:.3} ms", row.time_us / 1e3, row.median_us / 1e3)
             };
-            let style = match (ratio < 1.0, (ratio - 1.0).abs()) {
-                (false, 0.4..) => "more3",
-                (false, 0.1..) => "more2",
-                (false, _) => "more1",
-                (true, 0.4..) => "less3",
-                (true, 0.1..) => "less2",
-                (true, _) => "less1",
-            };
-            (text, style)
+            (text, style(ratio))
         })
     };
     let row = |folder: &str| {
@@ -163,8 +158,21 @@ fn standing_out(fleet: &Fleet, has_reports: bool) -> FleetOutliers {
         }
     };
     FleetOutliers {
+        title: "Outlier ops by rank",
+        about: "candidate, relative to the median of the role",
         rows: ranks.into_iter().map(row).collect(),
         columns: ops.iter().map(|&op| op.to_owned()).collect(),
+    }
+}
+
+fn style(ratio: f64) -> &'static str {
+    match (ratio < 1.0, (ratio - 1.0).abs()) {
+        (false, 0.4..) => "more3",
+        (false, 0.1..) => "more2",
+        (false, _) => "more1",
+        (true, 0.4..) => "less3",
+        (true, 0.1..) => "less2",
+        (true, _) => "less1",
     }
 }
 

@@ -211,6 +211,29 @@ impl OutlierRow {
     }
 }
 
+/// An op of a rank that takes longer than in the rank's baseline, by more than on the other ranks of the role.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct SlowedOp {
+    /// The folder of the rank.
+    pub(super) folder: String,
+    pub(super) name: Arc<str>,
+    /// The rank's time on each side, in µs per step.
+    pub(super) time_us: PerSide<f64>,
+}
+
+impl SlowedOp {
+    /// The ratio and both times, such as `1.40× (0.200 → 0.280 ms)`.
+    pub(super) fn text(&self) -> String {
+        let PerSide { baseline, candidate } = self.time_us;
+        let times = format!("{:.3} → {:.3} ms", baseline / 1e3, candidate / 1e3);
+        if baseline > 0.0 { format!("{:.2}× ({times})", self.ratio()) } else { times }
+    }
+
+    pub(super) fn ratio(&self) -> f64 {
+        self.time_us.candidate / self.time_us.baseline.max(f64::MIN_POSITIVE)
+    }
+}
+
 /// One collective, on all ranks of its process group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectiveRow {

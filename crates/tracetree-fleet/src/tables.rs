@@ -55,6 +55,7 @@ impl Fleet {
             findings: Vec::new(),
             notes: Vec::new(),
             waits: Vec::new(),
+            slowed_ops: Vec::new(),
         }
     }
 }

@@ -171,6 +171,12 @@ impl Wall {
         &self.busy
     }
 
+    /// Busy time of each row, by position, in all steps: also in those without a counterpart.
+    pub(crate) fn busy_in_window(&self) -> impl Iterator<Item = PerSide<Nanos>> {
+        let rows = self.busy.iter().zip(&self.busy_alone);
+        rows.map(|(busy, alone)| PerSide::from_fn(|side| busy[side] + alone[side]))
+    }
+
     /// The idle time, by owner and kind, in the order of the merged tree.
     pub fn idle(&self) -> &[IdleRow] {
         &self.idle

@@ -1,15 +1,19 @@
 //! Builds the data for the page's script: one JSON value that is safe inside a `script` element.
 
-use super::page_rows::PageRows;
+use super::page_rows::{PageRows, node_of};
 use super::page_tree::PageTree;
 use super::texts::Texts;
 use super::timeline::{self, Timeline};
 use crate::analysis::Analysis;
+use crate::analysis::account::Row;
 use crate::analysis::changes::Change;
-use crate::program::Word;
+use crate::diff::MergedId;
+use crate::program::{Measure, Word};
 use crate::report::nodes::facets::Facet;
 use crate::report::text::Unit;
-use crate::side::Side;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
+use crate::tree::CallKind;
 use serde::Serialize;
 use std::fmt;
 use std::io::{self, BufWriter, Write};
@@ -19,8 +23,7 @@ const NODES: usize = 120_000;
 /// Maximum number of rows in a page; each row takes about 120 bytes.
 const ROWS: usize = 20_000;
 
-/// If the idle time of a call is less than 1/`VISIBLE` of the total idle time, it counts as idle time of the parent
-/// call.
+/// If a node has less than 1/`VISIBLE` of the total of a column, its time counts as time of the parent node.
 const VISIBLE: i64 = 1_000;
 
 /// Size of the output buffer in bytes. This buffer is larger than the output file's own buffer, so its content is
@@ -42,8 +45,15 @@ pub(super) struct PageData<'a> {
     /// For each side, an entry per graph launch that has captured calls: the first uid of the captured calls, and the
     /// uid of the launch.
     captured: [Vec<(u32, u32)>; 2],
-    /// Device idle time by node: position of the node in the tree, then baseline and candidate idle time in ns.
-    idle: Vec<(u32, i64, i64)>,
+    /// Mean duration of a compared step on each side, in ns, as in the headline.
+    step: [i64; 2],
+    /// Device idle time by node.
+    idle: Vec<NodeTime>,
+    /// By how much the time of the node's row is longer than the time for which it kept the device busy; negative. The
+    /// tree's own times, `idle` and `overlap` add up to the time of the steps.
+    overlap: Vec<NodeTime>,
+    /// Host self time of ops by node; empty if the measured time is host time.
+    host: Vec<NodeTime>,
     pub(super) tree: PageTree<'a>,
     rows: PageRows<'a>,
     /// One step on both sides, for the timeline; `None` if no step can be shown.
@@ -52,6 +62,9 @@ pub(super) struct PageData<'a> {
     /// The kinds of call that a path query can name.
     query_words: [&'static str; Word::ALL.len()],
 }
+
+/// Position of a node in the tree, then its baseline and candidate time in ns.
+type NodeTime = (u32, i64, i64);
 
 /// The attribution rows and the nodes in which a change occurs.
 #[derive(Serialize)]
@@ -79,7 +92,7 @@ pub(super) fn embed<'a>(
     let mut texts = Texts::new();
     let tree = PageTree::new(analysis, NODES, &mut texts);
     let rows = PageRows::new(analysis, &tree, facets, ROWS, &mut texts);
-    let timeline = timeline::of(analysis, &mut texts);
+    let timeline = timeline::of(analysis, &tree, &mut texts);
     let left_out =
         LeftOut { nodes: tree.left_out(), rows: rows.left_out(), texts: texts.shortened() };
     let data = PageData {
@@ -90,7 +103,13 @@ pub(super) fn embed<'a>(
         changes: changes(analysis, &tree),
         noise: analysis.options().thresholds.relative,
         captured: Side::BOTH.map(|side| captured(analysis, side)),
-        idle: idle(analysis, &tree),
+        step: Side::BOTH.map(|side| {
+            let totals = analysis.wall().totals(side);
+            totals.own().0 / totals.steps.max(1) as i64
+        }),
+        idle: by_node(analysis, &tree, idle(analysis)),
+        overlap: by_node(analysis, &tree, overlap(analysis)),
+        host: by_node(analysis, &tree, host(analysis)),
         tree,
         rows,
         timeline,
@@ -114,16 +133,51 @@ fn changes(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<ChangePlaces> {
     analysis.changes().list().iter().map(places).collect()
 }
 
-/// Idle time in the steps, attributed to nodes. If the idle time of a node is too short to be visible, it is added to
-/// the node's parent, which keeps the sums correct and the page small.
-fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
+type Times = Vec<(MergedId, PerSide<Nanos>)>;
+
+/// Idle time in the steps.
+fn idle(analysis: &Analysis) -> Times {
+    let rows = analysis.wall().idle().iter().filter(|row| row.part.is_of_window());
+    rows.filter_map(|row| Some((row.owner.or(row.lowest_common)?, row.time))).collect()
+}
+
+/// The busy time of each row minus its own time: both are the same unless several events run at once, or work runs
+/// outside of the steps.
+fn overlap(analysis: &Analysis) -> Times {
+    let busy = analysis.rows().iter().zip(analysis.wall().busy_in_window());
+    let time = |(row, busy): (&Row, PerSide<Nanos>)| {
+        let excess = PerSide::from_fn(|side| busy[side] - row.time[side]);
+        Some((node_of(analysis, row)?, excess)).filter(|_| excess != PerSide::default())
+    };
+    busy.filter_map(time).collect()
+}
+
+/// The self time of ops in the steps, if GPU time is measured.
+fn host(analysis: &Analysis) -> Times {
+    if analysis.ledger().measure() == Measure::HostSelfTime {
+        return Vec::new();
+    }
     let merged = analysis.diff().merged();
-    // Few nodes have idle time, so entries are stored only for these nodes. For each node, `of_nodes` contains 1 + the
-    // index of the node's entry in `times`, or 0 if the node has no idle time.
+    let times = merged.nodes().map(|(id, node)| {
+        let time = PerSide::from_fn(|side| {
+            let tree = analysis.tree(side);
+            let call = node.call(side).filter(|&call| tree.kind(call) == CallKind::Op);
+            call.map_or(Nanos::ZERO, |call| tree.self_time(call))
+        });
+        (id, time)
+    });
+    times.filter(|(_, time)| *time != PerSide::default()).collect()
+}
+
+/// Adds up times by node of the page's tree. If the time of a node is too short to be visible, it is added to the
+/// node's parent, which keeps the sums correct and the page small.
+fn by_node(analysis: &Analysis, tree: &PageTree<'_>, all: Times) -> Vec<NodeTime> {
+    let merged = analysis.diff().merged();
+    // Few nodes have such time, so entries are stored only for these nodes. For each node, `of_nodes` contains 1 + the
+    // index of the node's entry in `times`, or 0 if the node has no time.
     let (mut of_nodes, mut times) = (vec![0_u32; merged.len()], Vec::<[i64; 2]>::new());
     let mut total = [0, 0];
-    for row in analysis.wall().idle().iter().filter(|row| row.part.is_of_window()) {
-        let Some(id) = row.owner.or(row.lowest_common) else { continue };
+    for (id, added) in all {
         let of_node = &mut of_nodes[id.index()];
         if *of_node == 0 {
             times.push([0, 0]);
@@ -131,8 +185,8 @@ fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
         }
         let time = &mut times[*of_node as usize - 1];
         for side in Side::BOTH {
-            time[side as usize] += row.time[side].0;
-            total[side as usize] += row.time[side].0;
+            time[side as usize] += added[side].0;
+            total[side as usize] += added[side].0.abs();
         }
     }
     let least = total[0].max(total[1]) / VISIBLE;
@@ -144,7 +198,7 @@ fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
         let Some(&time) = times.get((of_node as usize).wrapping_sub(1)) else { continue };
         let position = tree.position(id);
         match (merged.parent(id), position) {
-            (_, Some(position)) if time[0].max(time[1]) >= least => {
+            (_, Some(position)) if time[0].abs().max(time[1].abs()) >= least => {
                 listed.push((position, time[0], time[1]));
             }
             (Some(above), _) => match &mut of_nodes[above.index()] {

@@ -9,12 +9,15 @@ use crate::analysis::Analysis;
 use crate::analysis::Figures;
 use crate::analysis::runs::has_runs;
 use crate::analysis::verdict::Verdict;
+use crate::order::Order as _;
 use crate::program::counted;
 use crate::report::lists::change as style_of;
 use crate::report::summary::Summary;
-use crate::report::text::{Line, Narrative, capitalised};
+use crate::report::text::{Layer, Line, Narrative, capitalised};
 use crate::side::Side;
 use crate::trace::Nanos;
+use std::borrow::Cow;
+use std::cmp::Reverse;
 
 /// Maximum number of changes that are listed; `bill.csv` lists all changes.
 const LISTED: usize = 8;
@@ -69,6 +72,8 @@ pub(super) struct ChangeRow {
     pub(super) sites: String,
     /// The first node on the page that has the change; `None` if no node on the page has the change.
     pub(super) node: Option<usize>,
+    /// The number of the line in `bill.csv`, if the line has calls.
+    pub(super) bill_line: Option<usize>,
 }
 
 /// A line that shows a part of the difference that no change explains, or a sum.
@@ -94,8 +99,8 @@ pub(super) struct Action {
     pub(super) text: String,
     /// A command that performs the action; may be empty.
     pub(super) code: String,
-    /// The node to look at, if the action refers to a node.
-    pub(super) node: Option<usize>,
+    /// The change whose largest call the action opens, and the first node of the change.
+    pub(super) change: Option<(usize, usize)>,
 }
 
 impl First {
@@ -106,13 +111,13 @@ impl First {
         tree: &PageTree<'_>,
     ) -> First {
         let figures = Figures::of_wall(analysis.wall());
-        let certain = &narrative.certain.lines;
+        let certain = by_size(&narrative.certain);
         let same = [&narrative.other_speed, &narrative.within_noise];
         let parts: Vec<&Line> =
             same.iter().flat_map(|layer| layer.lines.iter().take(layer.notable)).collect();
         let smaller = same.iter().filter_map(|layer| narrative.rest(layer, layer.notable));
         let difference = analysis.changes().difference();
-        let listed = || certain.iter().take(LISTED);
+        let listed = || certain.lines.iter().take(LISTED);
         let costs = listed().map(|line| line.cost);
         let axis = Axis::of(costs.chain(parts.iter().map(|line| line.cost)).chain([difference]));
         // If the program did not change, its time difference may be noise, and single runs cannot show whether it is.
@@ -140,7 +145,7 @@ impl First {
             actions: actions(narrative, tree),
             falls_behind: FallsBehind::of(analysis, tree),
             changes: listed().map(|line| row(analysis, line, (figures, &axis, tree))).collect(),
-            others: narrative.rest(&narrative.certain, LISTED),
+            others: narrative.rest(&certain, LISTED),
             same_program: parts
                 .into_iter()
                 .map(|line| PartRow {
@@ -168,6 +173,16 @@ impl First {
             },
         }
     }
+}
+
+/// The changes; if not all fit on the page, the largest come first, so that none of those left out is larger.
+fn by_size(layer: &Layer) -> Cow<'_, Layer> {
+    if layer.lines.len() <= LISTED {
+        return Cow::Borrowed(layer);
+    }
+    let mut layer = layer.clone();
+    layer.lines.order_by_key(|line| (Reverse(line.cost.abs()), line.number));
+    Cow::Owned(layer)
 }
 
 /// Whether the runs show no significant difference in step time.
@@ -203,6 +218,9 @@ fn row(
         usual: line.usual.clone(),
         sites: line.number.map_or_else(String::new, |_| sites(analysis, line.sites)),
         node: nodes.into_iter().flatten().find_map(|&node| tree.target(Some(node))),
+        bill_line: nodes
+            .filter(|nodes| !nodes.is_empty())
+            .and_then(|_| analysis.bill().lines().iter().position(|of| of.change == line.number)),
     }
 }
 
@@ -239,21 +257,23 @@ impl Axis {
     }
 }
 
-/// At most three suggested actions: the actions of the narrative, and a link to the first call of a change.
+/// At most three suggested actions: the actions of the narrative, and a link to the largest call of a change.
 fn actions(narrative: &Narrative, tree: &PageTree<'_>) -> Vec<Action> {
     let action = |next: &crate::report::text::Action| Action {
         text: capitalised(&next.text),
         code: next.command.clone(),
-        node: None,
+        change: None,
     };
     // The action that opens the page is left out, because the reader has already opened the page.
     let next = narrative.next.iter().filter(|next| !next.command.ends_with("--open"));
     let mut actions: Vec<Action> = next.map(action).collect();
     let mut lines = narrative.certain.lines.iter();
-    if let Some(node) = lines.find_map(|line| tree.target(line.node)) {
-        let text = "See the first call of the change on both sides".to_owned();
-        actions
-            .insert(actions.len().min(1), Action { text, node: Some(node), ..Action::default() });
+    if let Some(change) = lines.find_map(|line| Some((line.number?, tree.target(line.node)?))) {
+        let text = "See the largest call of the change on both sides".to_owned();
+        actions.insert(
+            actions.len().min(1),
+            Action { text, change: Some(change), ..Action::default() },
+        );
     }
     actions.truncate(ACTIONS);
     actions

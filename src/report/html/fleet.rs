@@ -74,6 +74,9 @@ pub struct FleetDot {
 #[derive(Debug, Clone, Default)]
 #[doc(hidden)]
 pub struct FleetOutliers {
+    /// The title of the table, and what its ratios compare.
+    pub title: &'static str,
+    pub about: &'static str,
     /// Names of the ops, one for each column of the table.
     pub columns: Vec<String>,
     /// The ranks.

@@ -51,7 +51,7 @@ const STYLE: &str = include_str!("style.css");
 const BARS: &str = include_str!("script/bars.js");
 
 /// The scripts of the page, in dependency order.
-const SCRIPTS: [&str; 15] = [
+const SCRIPTS: [&str; 14] = [
     include_str!("script/state.js"),
     include_str!("script/data.js"),
     include_str!("script/kernel_name.js"),
@@ -65,7 +65,6 @@ const SCRIPTS: [&str; 15] = [
     include_str!("script/flame.js"),
     include_str!("script/flame_search.js"),
     include_str!("script/timeline.js"),
-    include_str!("script/timeline_map.js"),
     include_str!("script/shortcuts.js"),
 ];
 const START: &str = include_str!("script/start.js");
@@ -123,7 +122,7 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
     let first = First::of(analysis, narrative, summary, &data.tree);
     let inputs = Side::BOTH.map(|side| overview::input(analysis, side));
     let paths = Side::BOTH.map(|side| analysis.tree(side).trace().source());
-    let script = format!("{BARS}{}{START}", SCRIPTS.concat());
+    let script = bare(&format!("{BARS}{}{START}", SCRIPTS.concat()));
     let page = Page {
         head: Head {
             policy: policy::policy(STYLE, &script),
@@ -160,6 +159,17 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
         has_home_paths: Side::BOTH.iter().any(|&side| analysis.tree(side).trace().has_home_paths()),
     };
     page.write_into(&mut JsonWriter(out))
+}
+
+/// A script without comment lines and indentation, which make up a quarter of it.
+fn bare(script: &str) -> String {
+    let lines = script.lines().map(str::trim_start);
+    let mut bare = String::with_capacity(script.len());
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with("//")) {
+        bare.push_str(line);
+        bare.push('\n');
+    }
+    bare
 }
 
 /// The remarks about the result that are not shown as chips.

@@ -6,6 +6,7 @@ use super::page_tree::PageTree;
 use super::texts::{PageText, Texts};
 use crate::analysis::Analysis;
 use crate::analysis::account::Row;
+use crate::diff::MergedId;
 use crate::order::Order as _;
 use crate::report::nodes::facets::Facet;
 use crate::side::{PerSide, Side};
@@ -117,10 +118,7 @@ impl<'a> PageRows<'a> {
         row: &Row,
         texts: &mut Texts,
     ) {
-        let node = Side::BOTH.iter().find_map(|&side| {
-            let call = row.calls[side].or_else(|| row.events[side].first().copied())?;
-            Some(analysis.diff().merged().of(side, call))
-        });
+        let node = node_of(analysis, row);
         let position = |id: Option<_>| {
             id.and_then(|id| tree.position(id)).map_or(-1, |position| position as i32)
         };
@@ -223,6 +221,14 @@ impl Serialize for PageRows<'_> {
         columns.serialize_field("total", &self.analysis.rows().len())?;
         columns.end()
     }
+}
+
+/// The node of a row: its call, or its first event if it has no call.
+pub(super) fn node_of(analysis: &Analysis, row: &Row) -> Option<MergedId> {
+    Side::BOTH.iter().find_map(|&side| {
+        let call = row.calls[side].or_else(|| row.events[side].first().copied())?;
+        Some(analysis.diff().merged().of(side, call))
+    })
 }
 
 /// Chooses the rows with the largest differences; if differences are equal, rows with more time are preferred. The

@@ -2,13 +2,14 @@
 //! with the ops that they replaced. Each line shows whether the fusion made the program faster.
 
 use crate::analysis::Analysis;
-use crate::diff::Region;
+use crate::diff::{MergedId, Region};
 use crate::order::Order as _;
 use crate::report::lists::change as style_of;
 use crate::report::text::times;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind};
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -29,8 +30,10 @@ pub(super) struct RegionLine {
     pub(super) events: [String; 2],
     pub(super) time: PerSide<Nanos>,
     pub(super) ratio: String,
+    /// The time including the waits of the GPU in the region and in what it replaced.
+    pub(super) step: PerSide<Nanos>,
     /// Whether the region reduced the number of kernels, and whether it made the program faster.
-    pub(super) answer: &'static str,
+    pub(super) answer: String,
     pub(super) style: &'static str,
     /// The first node of the merged tree that contains a region with this name.
     pub(super) node: usize,
@@ -43,10 +46,21 @@ struct Group {
     ops: BTreeMap<String, u64>,
     events: PerSide<u64>,
     time: PerSide<Nanos>,
+    waits: PerSide<Nanos>,
     node: usize,
 }
 
+/// The idle time of each node, in the compared steps.
+type Idle = FxHashMap<MergedId, PerSide<Nanos>>;
+
 pub(super) fn lines(analysis: &Analysis) -> Vec<RegionLine> {
+    let mut idle = Idle::default();
+    for row in analysis.wall().idle().iter().filter(|row| row.part.is_of_window()) {
+        if let Some(owner) = row.owner {
+            let sum = idle.entry(owner).or_default();
+            *sum = PerSide::from_fn(|side| sum[side] + row.time[side]);
+        }
+    }
     let mut groups: BTreeMap<(Side, &str), Group> = BTreeMap::new();
     for region in analysis.diff().regions() {
         let name = analysis.tree(region.side).name(region.call);
@@ -54,7 +68,7 @@ pub(super) fn lines(analysis: &Analysis) -> Vec<RegionLine> {
             node: analysis.diff().region_node(region).index(),
             ..Group::default()
         });
-        group.add(analysis, region);
+        group.add(analysis, &idle, region);
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.retain(|(_, group)| group.events != PerSide::default());
@@ -69,12 +83,12 @@ pub(super) fn lines(analysis: &Analysis) -> Vec<RegionLine> {
 }
 
 impl Group {
-    fn add(&mut self, analysis: &Analysis, region: &Region) {
+    fn add(&mut self, analysis: &Analysis, idle: &Idle, region: &Region) {
         self.count += 1;
         let other = region.side.other();
-        self.add_events(analysis, region.side, region.call);
+        self.add_events(analysis, idle, (region.side, region.call));
         for &call in &region.replaced {
-            self.add_events(analysis, other, call);
+            self.add_events(analysis, idle, (other, call));
             let tree = analysis.tree(other);
             let below = tree.subtree(call).filter(|&call| tree.kind(call) == CallKind::Op);
             // Only outermost ops are counted, because these are the ops that the program itself called.
@@ -95,7 +109,13 @@ impl Group {
         }
     }
 
-    fn add_events(&mut self, analysis: &Analysis, side: Side, call: CallId) {
+    fn add_events(&mut self, analysis: &Analysis, idle: &Idle, (side, call): (Side, CallId)) {
+        let merged = analysis.diff().merged();
+        let waits = analysis.tree(side).subtree(call).filter_map(|below| {
+            let wait = idle.get(&merged.of(side, below))?;
+            Some(wait[side])
+        });
+        self.waits[side] += waits.sum::<Nanos>();
         let measured =
             |&below: &CallId| analysis.ledger().row_index(analysis.diff(), side, below).is_some();
         for event in analysis.tree(side).subtree(call).filter(measured) {
@@ -118,13 +138,20 @@ impl Group {
             text += &format!(" and {more} more");
         }
         let fewer = self.events.candidate < self.events.baseline;
-        let answer = match (side, fewer, difference < Nanos::ZERO) {
+        let step = PerSide::from_fn(|side| self.time[side] + self.waits[side]);
+        let of_gpu = match (side, fewer, difference < Nanos::ZERO) {
             (Side::Candidate, true, true) => "fused, faster",
             (Side::Candidate, true, false) => "fused, not faster",
             (Side::Candidate, false, true) => "kernel count not reduced, faster",
             (Side::Candidate, false, false) => "kernel count not reduced, not faster",
             (Side::Baseline, _, true) => "no longer compiled, faster",
             (Side::Baseline, _, false) => "no longer compiled, not faster",
+        };
+        // The GPU may wait longer than it saves.
+        let answer = match (difference < Nanos::ZERO, step.difference() < Nanos::ZERO) {
+            (true, false) => format!("{of_gpu} on the GPU, but not in the step"),
+            (false, true) => format!("{of_gpu} on the GPU, but in the step"),
+            (true, true) | (false, false) => of_gpu.to_owned(),
         };
         RegionLine {
             name: name.to_owned(),
@@ -134,6 +161,7 @@ impl Group {
             events: Side::BOTH.map(|side| each(self.events[side], self.count)),
             time: self.time,
             ratio: times(self.time),
+            step,
             answer,
             style: style_of(difference),
             node: self.node,

@@ -215,7 +215,7 @@ impl Texts {
 fn added_up(plan: &Plan, pairs: Vec<PairRow>, all: &[Compared<'_>], notes: Vec<String>) -> Fleet {
     let whole: Vec<&Compared<'_>> = all.iter().filter(|one| one.is_whole()).collect();
     let roles = roles::roles(&whole);
-    let (parts, outliers) = parts::parts(&whole, &roles);
+    let (parts, outliers, slowed_ops) = parts::parts(&whole, &roles);
     let same = whole.iter().filter(|one| one.facts.is_identical);
     let identical: Vec<&PlannedPair> = same.map(|one| one.pair).collect();
     let compared: Vec<&PlannedPair> = whole.iter().map(|one| one.pair).collect();
@@ -237,6 +237,7 @@ fn added_up(plan: &Plan, pairs: Vec<PairRow>, all: &[Compared<'_>], notes: Vec<S
         findings: Vec::new(),
         notes,
         waits: Vec::new(),
+        slowed_ops,
     };
     let mut waits: PerSide<Vec<CollectiveWait>> = PerSide::default();
     for side in Side::BOTH {

@@ -1,10 +1,11 @@
 //! Summarizes the times of each op, category and layer on the ranks in each role, and finds the ranks that are
-//! outliers.
+//! outliers or got slower.
 
 use super::compared::Compared;
 use super::roles::Role;
-use crate::rows::{OutlierRow, PartRow};
+use crate::rows::{OutlierRow, PartRow, SlowedOp};
 use crate::shard::{Part, PartKind};
+use crate::slowed::{self, slowed_members};
 use crate::stats::{Quantiles, outliers};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,8 +23,11 @@ const NOTABLE_OF_ALL: f64 = 0.005;
 /// Identifies an op, category or layer: kind, name, and number of the layer.
 type PartKey<'s> = (PartKind, &'s Arc<str>, Option<i64>);
 
-pub(super) fn parts(whole: &[&Compared<'_>], roles: &[Role]) -> (Vec<PartRow>, Vec<OutlierRow>) {
-    let (mut rows, mut odd) = (Vec::new(), Vec::new());
+pub(super) fn parts(
+    whole: &[&Compared<'_>],
+    roles: &[Role],
+) -> (Vec<PartRow>, Vec<OutlierRow>, Vec<SlowedOp>) {
+    let (mut rows, mut odd, mut slowed) = (Vec::new(), Vec::new(), Vec::new());
     for role in roles {
         let mut of_name: BTreeMap<PartKey<'_>, Vec<(usize, &Part)>> = BTreeMap::new();
         for (place, &at) in role.members.iter().enumerate() {
@@ -48,6 +52,15 @@ pub(super) fn parts(whole: &[&Compared<'_>], roles: &[Role]) -> (Vec<PartRow>, V
                 }
             }
             let found = outlying(role, key, &times, totals, whole);
+            if key.0 == PartKind::Op {
+                let least = NOTABLE * median(&times.baseline);
+                let least = least.max(NOTABLE_OF_ALL * totals.baseline);
+                slowed.extend(slowed_members(&times, least).into_iter().map(|place| SlowedOp {
+                    folder: whole[role.members[place]].pair.folder.clone(),
+                    name: key.1.clone(),
+                    time_us: times.as_ref().map(|times| times[place]),
+                }));
+            }
             rows.push(part_row(role, key, &times, &found, whole));
             odd.extend(found);
         }
@@ -57,7 +70,8 @@ pub(super) fn parts(whole: &[&Compared<'_>], roles: &[Role]) -> (Vec<PartRow>, V
             .total_cmp(&a.distance_us())
             .then_with(|| (&a.folder, a.kind, &a.name).cmp(&(&b.folder, b.kind, &b.name)))
     });
-    (rows, odd)
+    slowed::sort(&mut slowed);
+    (rows, odd, slowed)
 }
 
 fn part_row(

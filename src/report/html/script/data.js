@@ -2,29 +2,24 @@
 
 const page = JSON.parse(document.getElementById("data").textContent);
 const tree = readTree(page.tree);
+// The measure of the recorded times: GPU time or, if there are no GPU events, host time.
+const RECORDED = page.measure === "gpu_time" ? "gpu" : "host";
 const rows = { ...page.rows, work: new Map(page.rows.work.map(([row, at]) => [row, page.rows.work_table[at]])) };
 
 function readTree(columns) {
   const size = columns.depth.length;
-  const numbers = () => new Float64Array(size);
   const result = {
     ...columns, size,
     id: fromSteps(columns.id, 0), uid1: uidsOf(columns.uid1), uid2: uidsOf(columns.uid2),
     parent: new Int32Array(size).fill(-1), end: new Int32Array(size).fill(size),
-    own1: numbers(), own2: numbers(), all1: numbers(), all2: numbers(),
-    events: new Int32Array(size), changes: new Int32Array(size),
+    changes: new Int32Array(size), of: {}, ownIdle: new Map(page.idle.map(([at, ...times]) => [at, times])),
     hiddenBelow: new Map(columns.hidden), unsure: new Map(columns.unsure),
   };
-  for (const [at, time1, time2] of columns.own) {
-    result.own1[at] = time1;
-    result.own2[at] = time2;
-  }
   nest(result);
-  addUp(result);
-  addIdle(result, page.idle);
-  const roots = [];
-  for (let at = 0; at < size; at = result.end[at]) roots.push(at);
-  for (const side of [1, 2]) result["total" + side] = roots.reduce((sum, at) => sum + result["all" + side][at], 0);
+  for (let at = size - 1; at >= 0; at--) {
+    result.changes[at] += result.relation[at] === "s" || result.relation[at] === "m" ? 0 : 1;
+    if (result.parent[at] >= 0) result.changes[result.parent[at]] += result.changes[at];
+  }
   return result;
 }
 
@@ -71,34 +66,82 @@ function nest(t) {
   }
 }
 
-// Adds up the times, events and changes of each subtree. Nodes are visited in reverse preorder.
-function addUp(t) {
-  for (let at = t.size - 1; at >= 0; at--) {
-    t.all1[at] += t.own1[at];
-    t.all2[at] += t.own2[at];
-    t.events[at] += t.own1[at] || t.own2[at] || t.kind[at] === "g" ? 1 : 0;
-    t.changes[at] += t.relation[at] === "s" || t.relation[at] === "m" ? 0 : 1;
-    const parent = t.parent[at];
-    if (parent < 0) continue;
-    t.all1[parent] += t.all1[at];
-    t.all2[parent] += t.all2[at];
-    t.events[parent] += t.events[at];
-    t.changes[parent] += t.changes[at];
+// The times of all nodes in a measure, computed when they are first needed: each node's own times, those of its subtree,
+// and the number of nodes below it that have time.
+function timesOf(measure) {
+  return (tree.of[measure] ??= addUp(measure === "host" && RECORDED !== "host" ? page.host : page.tree.own, measure));
+}
+
+function addUp(own, measure) {
+  const numbers = () => new Float64Array(tree.size);
+  const sums = { own1: numbers(), own2: numbers(), all1: numbers(), all2: numbers(), events: new Int32Array(tree.size), total1: 0, total2: 0 };
+  for (const [at, time1, time2] of own) [sums.own1[at], sums.own2[at]] = [time1, time2];
+  if (measure === "step") addStepTimes(sums);
+  for (let at = tree.size - 1; at >= 0; at--) {
+    sums.events[at] += sums.own1[at] || sums.own2[at] || (tree.kind[at] === "g" && measure !== "host") ? 1 : 0;
+    const parent = tree.parent[at];
+    for (const side of [1, 2]) {
+      sums["all" + side][at] += sums["own" + side][at];
+      if (parent >= 0) sums["all" + side][parent] += sums["all" + side][at];
+      else sums["total" + side] += sums["all" + side][at];
+    }
+    if (parent >= 0) sums.events[parent] += sums.events[at];
+  }
+  return sums;
+}
+
+// Turns the recorded times into parts of the steps: shortens events that run at the same time, and adds idle time.
+function addStepTimes({ own1, own2 }) {
+  const sumOf = (own, at) => own.subarray(at, tree.end[at]).reduce((sum, time) => sum + time, 0);
+  for (const [at, ...excess] of page.overlap) {
+    [own1, own2].forEach((own, side) => {
+      // The events of a call are not always below it.
+      let top = at, sum = sumOf(own, at);
+      while (sum + excess[side] < 0 && tree.parent[top] >= 0) sum = sumOf(own, top = tree.parent[top]);
+      if (sum <= 0) return;
+      for (let node = top; node < tree.end[top]; node++) own[node] *= Math.max(1 + excess[side] / sum, 0);
+    });
+  }
+  for (const [at, time1, time2] of page.idle) {
+    own1[at] += time1;
+    own2[at] += time2;
   }
 }
 
-// Adds the idle time of a node to its ancestors. Idle time is not part of GPU time, so it has a separate column.
-function addIdle(t, entries) {
-  t.idle1 = new Float64Array(t.size);
-  t.idle2 = new Float64Array(t.size);
-  t.ownIdle = new Map();
-  for (const [at, time1, time2] of entries) {
-    t.ownIdle.set(at, [time1, time2]);
-    for (let above = at; above >= 0; above = t.parent[above]) {
-      t.idle1[above] += time1;
-      t.idle2[above] += time2;
+// The times of all rows in a measure, and the time that belongs to no row.
+const rowsOf = {};
+function rowTimesOf(measure) {
+  return (rowsOf[measure] ??= measure === RECORDED ? { time1: page.rows.time1, time2: page.rows.time2, outside: [0, 0] } : rowTimes(measure));
+}
+
+// The rows of the recorded measure have their exact times. All other time belongs to the nearest row at or above its
+// node or, if there is none, to the first row below the nearest op around it.
+function rowTimes(measure) {
+  const recorded = timesOf(RECORDED), of = timesOf(measure), isStep = measure === "step";
+  const [here, below] = [0, 1].map(() => new Int32Array(tree.size).fill(-1));
+  const places = [1, 2].map((side) => new Map(Array.from(tree["uid" + side], (uid, at) => [uid, at])));
+  rows.node.forEach((node, row) => {
+    const calls = [1, 2].map((side) => (rows["uid" + side][row] < 0 ? -1 : places[side - 1].get(rows["uid" + side][row]) ?? -1));
+    for (let at of [node, ...calls]) {
+      if (at < 0) continue;
+      if (here[at] < 0) here[at] = row;
+      for (; at >= 0 && below[at] < 0; at = tree.parent[at]) below[at] = row;
+    }
+  });
+  for (let at = 0; at < tree.size; at++) if (here[at] < 0 && tree.parent[at] >= 0) here[at] = here[tree.parent[at]];
+  const sums = { outside: [0, 0] };
+  for (const side of [1, 2]) {
+    const times = sums["time" + side] = isStep ? Float64Array.from(page.rows["time" + side]) : new Float64Array(rows.id.length);
+    for (let at = 0; at < tree.size; at++) {
+      const time = of["own" + side][at] - (isStep ? recorded["own" + side][at] : 0);
+      if (!time) continue;
+      let [row, op] = [here[at], at];
+      for (; row < 0 && op >= 0 && "org".includes(tree.kind[op]); op = tree.parent[op]) row = below[op];
+      if (row < 0) sums.outside[side - 1] += time;
+      else times[row] += time;
     }
   }
+  return sums;
 }
 
 // Whether an unmatched call replaces, or is replaced by, different calls. This is assumed if the nearest matched

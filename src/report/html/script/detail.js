@@ -104,7 +104,7 @@ function weightedMedian(values) {
 function rateOf(members, side) {
   const sums = [0, 0, 0];
   for (const row of members) {
-    const ns = rows["time" + side][row];
+    const ns = page.rows["time" + side][row];
     if (!ns) continue;
     const work = rows.work.get(row);
     if (!work || work[side - 1] === null) return "";
@@ -267,5 +267,6 @@ function actions(row) {
   const go = (text, where) => element("button", { type: "button", onclick: () => where(at) }, text);
   return element("div", { class: "actions" },
     go("show in the merged tree", showInTree), go("show in the flame graph", showInFlame),
-    copyButton("path query", () => queryOf(rows.node[row] >= 0 ? rows.node[row] : at)));
+    copyButton("path query", () => queryOf(rows.node[row] >= 0 ? rows.node[row] : at)),
+    rows.node[row] >= 0 ? reproButton(rows.node[row]) : "");
 }

@@ -195,7 +195,8 @@ function drawRows() {
   const search = searchOf(state.get("q") || "");
   const count = search.error ? `not a path query: ${search.error}`
     : groups.length === 0 ? "nothing found" : groups.length === 1 ? "1 line" : `${groups.length} lines`;
-  line.replaceChildren(groups.length > shown.length ? `${shown.length} of ${count} ` : count);
+  const outside = rows.outside.some((ns) => ns) ? `; ${rows.outside.map((ns, at) => time(ns, at + 1)).join(" → ")} ${unitWords()} outside call sites` : "";
+  line.replaceChildren(groups.length > shown.length ? `${shown.length} of ${count}${outside} ` : count + outside);
   if (groups.length > shown.length) line.append(element("button", { type: "button", onclick: more }, "show more"));
 }
 

@@ -20,8 +20,8 @@ function readFlame() {
   const known = VIEWS.some(([value]) => value === state.get("view"));
   const view = known ? state.get("view") : "";
   return {
-    view, up: view === "up", layers: state.get("layers") === "1", whole: state.get("chains") === "all",
-    idle: state.get("idle") === "1" && view !== "up" && view !== "sandwich",
+    view, up: view === "up", layers: state.get("apart") !== "1", whole: state.get("chains") === "all",
+    idle: measure() === "step" && view !== "up" && view !== "sandwich",
   };
 }
 
@@ -40,10 +40,6 @@ function frameOf(key, nodes, parent, up = flame.up) {
     const at = up ? leaf : node;
     frame.time1 += one[at];
     frame.time2 += two[at];
-    if (flame.idle) {
-      frame.time1 += tree.idle1[node];
-      frame.time2 += tree.idle2[node];
-    }
   }
   return frame;
 }
@@ -63,10 +59,12 @@ function leaves() {
 // The key of a call; calls with the same key form one frame. If layers are merged, all instances of a module class
 // have the same key.
 function keyOf(node) {
-  const text = nodeName(node);
-  return flame.layers && isModule(node)
-    ? text.replace(/nn\.Module: (.*?)_[0-9]+(?= \| |$)/g, "nn.Module: $1_*") : text;
+  if (!flame.layers || !isModule(node)) return nodeName(node);
+  const id = tree.name[node];
+  if (!classNames.has(id)) classNames.set(id, nodeName(node).replace(/nn\.Module: (.*?)_[0-9]+(?= \| |$)/g, "nn.Module: $1_*"));
+  return classNames.get(id);
 }
+const classNames = new Map();
 
 // The child frames of a frame, in call order.
 function framesBelow(frame) {
@@ -93,7 +91,7 @@ function framesBelow(frame) {
       continue;
     }
     for (let below = node + 1; below < tree.end[node]; below = tree.end[below]) {
-      if (tree.all1[below] || tree.all2[below] || flame.idle && (tree.idle1[below] || tree.idle2[below])) add(below, below);
+      if (tree.all1[below] || tree.all2[below]) add(below, below);
     }
   }
   const frames = [...groups.values()].map((members) => frameOf(keyOf(members[0][0]), members, frame, frame.up));

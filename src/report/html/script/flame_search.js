@@ -39,7 +39,7 @@ function tellFound(drawn) {
 function drawFlameControls() {
   flame = readFlame();
   const redraw = (key) => (value) => {
-    goTo({ [key]: value, ...(key === "view" || key === "layers" ? { zoom: "" } : {}) });
+    goTo({ [key]: value, ...(key === "view" || key === "apart" ? { zoom: "" } : {}) });
     drawFlameControls();
     drawFlame();
   };
@@ -49,8 +49,7 @@ function drawFlameControls() {
   if (view() === "sandwich") controls.push(choice("op", "of", opsOf(), biggestOp(), redraw("of")));
   controls.push(choice("chains of only children", "chains", CHAINS, "", redraw("chains")),
     field("highlight frames by name", "seek", seekInFlame),
-    tick("merge layers of the same class", "layers", redraw("layers")));
-  if (page.idle.length && !flame.up && view() !== "sandwich") controls.push(tick("with idle time", "idle", redraw("idle")));
+    tick("each layer of a class apart", "apart", redraw("apart")));
   if (view() !== "sandwich") controls.push(reset);
   document.getElementById("flame-controls").replaceChildren(...controls,
     element("span", { id: "flame-found", role: "status" }));

@@ -15,7 +15,7 @@ function eventsBelow(at, side) {
   const list = [];
   for (let node = at; node < tree.end[at]; node++) {
     if (start[node] >= 0 && list.length < LANES_MOST) {
-      list.push({ node, start: start[node] * 100, end: start[node] * 100 + tree["own" + side][node], launch: launch[node] < 0 ? null : launch[node] * 100 });
+      list.push({ node, start: start[node] * 100, end: start[node] * 100 + timesOf(RECORDED)["own" + side][node], launch: launch[node] < 0 ? null : launch[node] * 100 });
     }
   }
   return list.sort((a, b) => a.start - b.start || a.node - b.node);
@@ -87,7 +87,7 @@ function kernelLane({ side, events, from, length, rows: count }, longest) {
 // `replaced` if it has no counterpart.
 function laneStyle(node) {
   if ("12".includes(tree.relation[node])) return "replaced";
-  return changeOf(tree.own1[node], tree.own2[node], false).style;
+  return changeOf(timesOf(RECORDED).own1[node], timesOf(RECORDED).own2[node], false).style;
 }
 
 const CONFIDENCES = {
@@ -136,5 +136,6 @@ function drawCall(at) {
       element("button", { type: "button", onclick: () => showInFlame(at) }, "in the flame graph"),
       timeline && sliceOf(at) >= 0 ? element("button", { type: "button", onclick: () => showNodeInTimeline(at) }, "in the timeline") : "",
       copyButton("path query", () => queryOf(at)),
+      reproButton(at),
       uids[0] >= 0 ? copyButton("baseline uid", () => uid(1)) : "", uids[1] >= 0 ? copyButton("candidate uid", () => uid(2)) : ""));
 }

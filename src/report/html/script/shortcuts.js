@@ -2,7 +2,7 @@
 
 const KEYS = [
   ["/", "search in this section"],
-  ["[ and ]", "previous and next change"],
+  ["[ and ]", "previous and next change; in the timeline, previous and next worst call"],
   ["j and k", "next and previous line"],
   ["1 to 9", "sections"],
   ["u", "switch between times per step and total times"],
@@ -60,7 +60,6 @@ function goToChange(by) {
   const key = currentPanel().dataset.panel;
   if (key === "tree" && node !== undefined) reveal(node);
   else if (key === "flame" && node !== undefined) showInFlame(node);
-  else if (key === "timeline" && timeline && node !== undefined && sliceOf(node) >= 0) showNodeInTimeline(node);
   else if (key === "differences") DRAWINGS.differences();
   else drawn.delete("differences");
   const row = document.querySelector(`[data-change="${at}"]`);
@@ -68,6 +67,11 @@ function goToChange(by) {
     row.focus({ preventScroll: true });
     row.scrollIntoView({ block: "nearest" });
   }
+}
+
+function goOn(by) {
+  if (currentPanel().dataset.panel === "timeline" && timeline) goToWorst(by);
+  else goToChange(by);
 }
 
 function markChange() {
@@ -85,7 +89,7 @@ function shortcut(event) {
       if (!key) openPanel("differences");
       document.querySelector(`[data-key="${key || "q"}"]`)?.focus();
     },
-    "?": showHelp, "[": () => goToChange(-1), "]": () => goToChange(1), j: () => walk(1), k: () => walk(-1),
+    "?": showHelp, "[": () => goOn(-1), "]": () => goOn(1), j: () => walk(1), k: () => walk(-1),
     u: () => hasSteps() && document.querySelector('[data-unit][aria-pressed="false"]').click(),
   };
   const link = /^[1-9]$/.test(event.key) ? links[Number(event.key) - 1] : null;

@@ -29,12 +29,14 @@ function showPanel(id) {
   const shown = panelOf(id);
   for (const panel of panels) panel.hidden = panel !== shown;
   document.body.classList.toggle("is-first", shown === panels[0]);
+  document.body.classList.toggle("is-wide", ["tree", "flame", "timeline"].includes(shown.dataset.panel));
   for (const link of links) {
     if (panelOf(link.getAttribute("href").slice(1)) === shown) {
       link.setAttribute("aria-current", "true");
       scrollBarTo(link);
     } else link.removeAttribute("aria-current");
   }
+  drawTotal(shown.dataset.panel);
   drawPanel(shown.dataset.panel);
 }
 
@@ -54,8 +56,9 @@ function drawPanel(key) {
 function drawAll() {
   readState();
   drawn.clear();
+  useMeasure();
   retime();
-  document.getElementById("tools").replaceChildren(drawUnitSwitch(), helpButton());
+  document.getElementById("tools").replaceChildren(drawMeasureSwitch(), drawUnitSwitch(), helpButton());
   markChange();
   const id = state.get("at") || "what";
   showPanel(id);
@@ -101,16 +104,62 @@ function followLink(event) {
   part.querySelector("h2")?.focus({ preventScroll: true });
 }
 
-// Gives each change a copy button, and links to the change's call sites and to the timeline.
+// The call of a change that changed most in the direction of the change, and its share of the sum over the outermost
+// calls. A call that one side lacks is compared within the matched op around it.
+function largestCall(change, isLess) {
+  const { all1, all2 } = timesOf(mainMeasure()), costs = new Map();
+  let end = -1, sum = 0, best = -1;
+  for (const node of page.changes[change].nodes) {
+    let at = node;
+    while ("12".includes(tree.relation[at]) && tree.kind[tree.parent[at]] === "o") at = tree.parent[at];
+    if (costs.has(at)) continue;
+    const cost = (isLess ? -1 : 1) * difference(all1[at], all2[at]);
+    costs.set(at, cost);
+    if (best < 0 || cost > costs.get(best)) best = at;
+    if (at < end) continue;
+    end = tree.end[at];
+    sum += Math.max(cost, 0);
+  }
+  if (best < 0) return null;
+  const share = sum > 0 ? Math.round(100 * costs.get(best) / sum) : 0;
+  return { node: best, share: share > 0 && share <= 100 ? `, ${share}%` : "" };
+}
+
+// A file name for a shell, in quotes if it needs them.
+function shellWord(text) {
+  return /^[\w@%+=:,.\/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+// The command that prints a script which repeats a call; `which` names the call.
+function reproCommand(which) {
+  const paths = [...document.querySelectorAll("#inputs .path bdi")].map((path) => shellWord(path.textContent));
+  return `tracetree repro ${paths.join(" ")} ${which}`;
+}
+
+// A button that copies the command which repeats a call. Calls below a graph launch cannot be named in a command.
+function reproButton(at) {
+  const side = [1, 2].find((side) => tree["uid" + side][at] >= 0 && !capturedRange(side, tree["uid" + side][at]));
+  if (!side || "tu".includes(tree.kind[at])) return "";
+  return copyButton("repro command", () => reproCommand(`--${side === 1 ? "baseline" : "candidate"} ${tree["uid" + side][at]}`));
+}
+
+// Gives each change a copy button, and links to the change's largest call, to its call sites and to the timeline.
 function addChangeLinks() {
   for (const row of document.querySelectorAll("[data-change]")) {
     const at = Number(row.dataset.change);
     const { rows: ofChange, nodes } = page.changes[at];
     const box = row.querySelector(".links");
     const button = (text, act) => element("button", { type: "button", class: "copy", onclick: act }, text);
-    if (ofChange.length) box.prepend(button("call sites", () => { openPanel("differences", { change: at, q: "", open: "", row: "" }); drawFilters(); drawRows(); }));
-    const here = timeline ? nodes.find((node) => sliceOf(node) >= 0) : undefined;
-    if (here !== undefined) box.append(button("timeline", () => showNodeInTimeline(here)));
+    const largest = largestCall(at, row.querySelector(".delta b").textContent.startsWith("−"));
+    if (largest) {
+      const link = `#at=tree&node=${idOf(largest.node)}`;
+      box.prepend(element("a", { href: link, "data-node": idOf(largest.node) }, `largest call${largest.share}`), " ");
+      for (const action of document.querySelectorAll(`[data-largest="${at}"]`)) action.href = link;
+    }
+    if (ofChange.length) box.append(button("call sites", () => { openPanel("differences", { change: at, q: "", open: "", row: "" }); drawFilters(); drawRows(); }));
+    const here = timeline ? [largest?.node ?? -1, ...nodes].find((node) => sliceOf(node) >= 0) : undefined;
+    if (here !== undefined) box.append(button("timeline", () => { setState({ change: at, colour: "", t: "" }); markChange(); drawn.delete("timeline"); showNodeInTimeline(here); }));
+    if (row.dataset.bill) box.append(copyButton("repro command", () => reproCommand(`--bill-line ${row.dataset.bill}`)));
     box.append(copyButton("sentence", () => `${row.querySelector(".delta b").textContent} ${document.querySelector("#changes-card h3 small").textContent.split("; ").pop()}: ${row.querySelector(".sentence").textContent}`));
     row.tabIndex = -1;
   }

@@ -1,6 +1,6 @@
 // Keeps the state of the view in the address fragment, so a link shows the same view to others. State keys: at, y,
 // unit, change, q, only, group, sort, dir, presence, f.<facet>, open, row, show, order, find, node, zoom, width,
-// view, of, chains, layers, idle, seek, t, slice.
+// view, of, chains, apart, seek, t, slice, axis, colour, pick, deep, measure.
 
 const state = new URLSearchParams();
 

@@ -1,4 +1,5 @@
-// Switches all sections between times per step and total times.
+// Switches all sections between times per step and total times, and between the measures: the time of the step, GPU
+// time and host time.
 
 function perStep() {
   return state.get("unit") !== "total";
@@ -15,7 +16,8 @@ function hasSteps() {
 
 // The unit for all times: ms if either side takes at least one millisecond.
 function shownUnit() {
-  return Math.max(scaled(tree.total1, 1), scaled(tree.total2, 2)) >= 1e6 ? "ms" : "µs";
+  const { total1, total2 } = timesOf(RECORDED);
+  return Math.max(scaled(total1, 1), scaled(total2, 2), ...page.step) >= 1e6 ? "ms" : "µs";
 }
 
 function unitWords() {
@@ -104,4 +106,69 @@ function drawUnitSwitch() {
   const { steps } = page;
   const title = `Show times per step (total time ÷ ${steps[0] === steps[1] ? steps[0] : steps.join(" and ")} recorded steps) or in total; What changed and Steps are always per step`;
   return element("span", { class: "switch", role: "group", "aria-label": "Times", title }, button("", "per step"), button("total", "total"));
+}
+
+// ---- measures
+
+const MEASURES = { step: ["step", "step time"], gpu: ["GPU", "GPU time"], host: ["host", "host time of ops"] };
+// The measure of each panel that does not follow the switch.
+const FIXED = { timeline: "step", steps: "step", kernels: RECORDED, efficiency: RECORDED };
+const FOLLOWING = ["differences", "tree", "flame"];
+
+function measures() {
+  return Object.keys(MEASURES).filter((key) => key === RECORDED || (key === "step" ? page.idle.length > 0 : key === "host" && page.host.length > 0));
+}
+
+// The chosen measure; by default the one in which the difference is: the whole step if idle time changed more than the
+// recorded time.
+function measure() {
+  const wanted = state.get("measure");
+  return measures().includes(wanted) ? wanted : mainMeasure();
+}
+
+function mainMeasure() {
+  if (!page.idle.length) return RECORDED;
+  const { total1, total2 } = timesOf(RECORDED);
+  const busy = total2 / page.steps[1] - total1 / page.steps[0];
+  return Math.abs(page.step[1] - page.step[0] - busy) > Math.abs(busy) ? "step" : RECORDED;
+}
+
+function useMeasure() {
+  Object.assign(tree, timesOf(measure()));
+  Object.assign(rows, rowTimesOf(measure()));
+  for (const part of document.querySelectorAll(".measured")) part.textContent = MEASURES[measure()][1];
+}
+
+function drawMeasureSwitch() {
+  if (measures().length < 2) return "";
+  const button = (key) => element("button", {
+    type: "button", "aria-pressed": String(measure() === key), "data-measure": key,
+    onclick: () => {
+      goTo({ measure: key === mainMeasure() ? "" : key });
+      drawAll();
+      document.querySelector(`[data-measure="${key}"]`).focus();
+    },
+  }, MEASURES[key][0]);
+  const title = "What Call sites, Tree and Flame graph add up: the time of the step with the waits of the GPU, GPU time, or host time of ops";
+  return element("span", { class: "switch", role: "group", "aria-label": "Measure", title }, ...measures().map(button));
+}
+
+// The total of a panel and, if it changed in another direction than the step, why.
+function drawTotal(panel) {
+  const key = FOLLOWING.includes(panel) ? measure() : FIXED[panel];
+  const line = document.getElementById("total");
+  line.hidden = !key || !measures().includes("step");
+  if (line.hidden) return;
+  const times = key === "step" ? page.step.map((ns, at) => ns * (perStep() ? 1 : page.steps[at])) : [1, 2].map((side) => scaled(timesOf(key)["total" + side], side));
+  const [step, own] = [page.step[1] - page.step[0], times[1] - times[0]];
+  const how = changeOf(...times, false), stepHow = changeOf(...page.step, false);
+  const title = MEASURES[key][1];
+  const words = { more: "higher", less: "lower", same: "the same" };
+  const waits = timesOf("step"), wait = [1, 2].map((side) => scaled(waits["total" + side] - timesOf(RECORDED)["total" + side], side));
+  const reason = RECORDED === "gpu" ? `because the GPU waits ${signedSpan(wait[1] - wait[0])}` : `because of ${signedSpan(wait[1] - wait[0])} outside ops`;
+  const isOther = key !== "step" && stepHow.word !== "same" && how.word !== stepHow.word;
+  line.replaceChildren(
+    element("b", {}, title[0].toUpperCase() + title.slice(1)), ` ${times.map((ns) => decimals(ns)).join(" → ")} ${unitWords()}, `,
+    element("span", { class: how.word, "data-total": own, "data-measure-of": key }, `${how.sign} ${signedSpan(own)}`),
+    isOther ? `. ${title[0].toUpperCase() + title.slice(1)} is ${words[how.word]}; the step is ${step > 0 ? "longer" : "shorter"} (${signedSpan(step)})${key === RECORDED ? " " + reason : ""}.` : "");
 }

@@ -1,76 +1,152 @@
-// Draws one step on both sides as lanes on a canvas; both sides are aligned at the start of the step. All calls can be
-// reached with the pointer and with the keyboard, and a list shows the visible calls.
+// Draws one step on both sides on a canvas: the lag curve, then the baseline's lanes above the candidate's. On the
+// aligned axis, matched calls start at the same position, and hatching fills the time in which one side has finished a
+// section while the other has not. All calls can be reached with the pointer and with the keyboard, and a list shows
+// the visible calls.
+//
+//   lag        ／￣￣＼
+//   baseline   [host call        ]
+//              [kernel ]/////[kernel]
+//               |      \  ribbons  \
+//   candidate  [kernel     ] [kernel    ]
+//              [host call        ]
 
+const TICK = 100; // unit of the times in the data, in ns
 const SLICE_HEIGHT = 13;
+const GPU_HEIGHT = 20;
+const HOST_ROWS = 6;
 const LANE_HEAD = 15;
-const SIDE_HEAD = 22;
 const AXIS = 20;
+const CURVE = 72;
+const RIBBONS = 76;
 const LISTED = 40;
+const KERNELS_NAMED = 3;
 const NEAREST = 100; // width of the view at maximum zoom, in ns
+const HUES = [4, 205, 130, 275, 35, 180, 330, 85];
 
 const timeline = page.timeline ? layTimeline(page.timeline) : null;
 const timelineView = document.getElementById("timeline-view");
 const timelineInfo = document.getElementById("timeline-info");
 let pointed = -1;
 
-// Computes the position of each lane, the slices in each row (sorted by start), and the slices of each node (sorted by
-// side).
+// Restores the slices from the columns: rows of consecutive slices, sorted by start, and the counterpart of each slice.
 function layTimeline(data) {
-  const slices = data.slices;
-  const rowsOf = data.lanes.map((lane) => Array.from({ length: lane.rows }, () => []));
-  const byNode = new Map();
-  let whole = Math.max(...data.end, ...data.host, 1);
-  slices.node.forEach((node, at) => {
-    rowsOf[slices.lane[at]][slices.row[at]].push(at);
-    if (!byNode.has(node)) byNode.set(node, []);
-    byNode.get(node).push(at);
+  const node = fromSteps(data.slices.node, 0), size = node.length;
+  const [start, end] = [new Float64Array(size), new Float64Array(size)];
+  const [lane, row, position] = [new Uint8Array(size), new Uint8Array(size), Int32Array.from(node, (id) => positionOf(id))];
+  let at = 0;
+  const rowsOf = data.lanes.map((known, ofLane) => known.rows.map((count, ofRow) => {
+    const first = at;
+    for (let last = 0; at < first + count; at++) {
+      start[at] = (last + data.slices.gap[at]) * TICK;
+      end[at] = start[at] + data.slices.time[at] * TICK;
+      last = end[at] / TICK;
+      [lane[at], row[at]] = [ofLane, ofRow];
+    }
+    return [first, at];
+  }));
+  const byNode = new Map(), other = new Int32Array(size).fill(-1);
+  node.forEach((id, one) => {
+    const first = byNode.get(id)?.[0];
+    if (first === undefined) return byNode.set(id, [one]);
+    byNode.get(id).push(one);
+    [other[one], other[first]] = [first, one];
   });
-  const tops = [];
-  let top = AXIS, side = 0;
-  for (const lane of data.lanes) {
-    if (lane.side !== side) top += SIDE_HEAD;
-    side = lane.side;
-    tops.push(top + LANE_HEAD);
-    top += LANE_HEAD + lane.rows * SLICE_HEIGHT + 4;
+  const [host, ends] = [data.host, data.end].map((times) => times.map((time) => time * TICK));
+  const outside = new Set(data.slices.outside);
+  const made = { ...data, node, start, end, lane, row, position, rowsOf, byNode, other, outside, host, ends, size };
+  return { ...made, axes: [alignedAxis(made, data.anchors), clockAxis(made)] };
+}
+
+// The axis with both clocks: the positions of the slices are their times.
+function clockAxis({ start, end, host, ends, anchors }) {
+  const [one] = anchorTimes(anchors);
+  return { from: start, to: end, host, anchors: one, end: ends[0], hatches: [[], []], whole: Math.max(...ends, ...host, 1) };
+}
+
+function anchorTimes(anchors) {
+  return [anchors.start1, anchors.start2].map((steps) => fromSteps(steps, 0).map((time) => time * TICK));
+}
+
+// The axis on which both sides pass each anchor at the same position. A section between two anchors is as long as on
+// the side that takes longer; the other side's rest is hatched.
+function alignedAxis({ start, end, lane, lanes, host, ends }, anchors) {
+  const inner = anchorTimes(anchors), count = inner[0].length;
+  const times = inner.map((list, side) => [0, ...list, Math.max(ends[side], host[side], list[count - 1] ?? 0)]);
+  const places = [0], hatches = [[], []];
+  for (let at = 0; at <= count; at++) {
+    const lengths = times.map((list) => list[at + 1] - list[at]), most = Math.max(...lengths, 0);
+    lengths.forEach((length, side) => { if (length < most) hatches[side].push([places[at] + length, places[at] + most]); });
+    places.push(places[at] + most);
   }
-  return { ...data, rowsOf, byNode, tops, height: top + 4, whole };
+  // The end of a call at an anchor belongs to the section before the anchor.
+  const place = (side, time, isEnd) => {
+    const list = times[side];
+    let low = 0, high = count + 1;
+    while (low < high - 1) {
+      const middle = (low + high) >> 1;
+      if (isEnd ? list[middle] < time : list[middle] <= time) low = middle;
+      else high = middle;
+    }
+    return places[low] + time - list[low];
+  };
+  const sideOf = (at) => lanes[lane[at]].side - 1;
+  return {
+    from: start.map((time, at) => place(sideOf(at), time, false)),
+    to: end.map((time, at) => Math.max(place(sideOf(at), time, true), place(sideOf(at), start[at], false))),
+    host: host.map((time, side) => place(side, time, true)), anchors: Float64Array.from(places.slice(1, -1)), end: places[count + 1], hatches, whole: Math.max(places[count + 1], 1),
+  };
+}
+
+function hasAnchors() {
+  return timeline.anchors.start1.length > 2;
+}
+
+function timelineAxis() {
+  return timeline.axes[hasAnchors() && state.get("axis") !== "clock" ? 0 : 1];
 }
 
 function sliceSide(at) {
-  return timeline.lanes[timeline.slices.lane[at]].side;
+  return timeline.lanes[timeline.lane[at]].side;
 }
 
 // The matching slice on the opposite side, or -1 if there is none.
 function partnerOf(at) {
-  return timeline.byNode.get(timeline.slices.node[at]).find((other) => sliceSide(other) !== sliceSide(at)) ?? -1;
+  return timeline.other[at];
+}
+
+function isKernel(at) {
+  return tree.kind[timeline.position[at]] === "g";
+}
+
+function sliceTime(at) {
+  return timeline.end[at] - timeline.start[at];
 }
 
 function sliceName(at) {
-  return page.texts[timeline.slices.name[at]];
+  return sideName(timeline.position[at], sliceSide(at)) ?? nodeName(timeline.position[at]);
 }
 
 function sliceLabel(at) {
-  return timeline.slices.kind[at] === "g" ? shortKernel(sliceName(at)) : shortName(sliceName(at));
+  return isKernel(at) ? shortKernel(sliceName(at)) : shortName(sliceName(at));
 }
 
-// The visible range as [from, to], in ns since the start of the step.
+// The visible range of the axis as [from, to], in ns.
 function timelineRange() {
-  const found = /^(-?\d+)\.\.(-?\d+)$/.exec(state.get("t") || "");
-  const [from, to] = found ? [Number(found[1]), Number(found[2])] : [0, timeline.whole];
-  return to > from ? [from, to] : [0, timeline.whole];
+  const found = /^(-?\d+)\.\.(-?\d+)$/.exec(state.get("t") || ""), { whole } = timelineAxis();
+  const [from, to] = found ? [Number(found[1]), Number(found[2])] : [0, whole];
+  return to > from ? [from, to] : [0, whole];
 }
 
 function setRange(from, to) {
-  const least = Math.min(NEAREST, timeline.whole);
-  const length = Math.min(Math.max(to - from, least), timeline.whole);
+  const { whole } = timelineAxis();
+  const length = Math.min(Math.max(to - from, Math.min(NEAREST, whole)), whole);
   const middle = (from + to) / 2;
-  const begin = Math.round(Math.min(Math.max(middle - length / 2, -0.02 * timeline.whole), timeline.whole * 1.02 - length));
-  const isWhole = length >= timeline.whole;
-  setState({ t: isWhole ? "" : `${begin}..${Math.round(begin + length)}` });
+  const begin = Math.round(Math.min(Math.max(middle - length / 2, -0.02 * whole), whole * 1.02 - length));
+  setState({ t: length >= whole ? "" : `${begin}..${Math.round(begin + length)}` });
   askForTimeline();
 }
 
-// Zooms by a factor around a point in time, by default the middle of the visible range.
+// Zooms by a factor around a position, by default the middle of the visible range.
 function zoomTimeline(factor, around) {
   const [from, to] = timelineRange();
   const at = around ?? (from + to) / 2;
@@ -87,23 +163,102 @@ function chosenSlice() {
   return node === null ? -1 : (timeline.byNode.get(node) || [-1])[0];
 }
 
-// ---- drawing
+// ---- colors
+
+// The groups that slices are colored by: for each slice the number of its group or -1, and the names of the groups.
+const GROUPINGS = { change: groupByChange, op: groupByOp, class: groupByClass };
+const grouped = new Map();
+function grouping() {
+  const found = GROUPINGS[state.get("colour") || "change"];
+  const key = found ? state.get("colour") || "change" : "";
+  if (!grouped.has(key)) grouped.set(key, found ? found() : { of: new Int16Array(timeline.size).fill(-1), names: [] });
+  return grouped.get(key);
+}
+
+// Gives each slice the value of its nearest call that has one, for a map from positions to values.
+function inherited(values) {
+  return Array.from(timeline.position, (at) => {
+    while (at >= 0 && !values.has(at)) at = tree.parent[at];
+    return values.get(at);
+  });
+}
+
+function groupByChange() {
+  const values = new Map();
+  page.changes.forEach(({ nodes, rows: ofChange }, change) => {
+    const known = new Set(ofChange);
+    for (const node of nodes) if (!values.has(node)) values.set(node, change);
+    rows.id.forEach((id, row) => { if (known.has(id) && !values.has(rows.node[row])) values.set(rows.node[row], change); });
+  });
+  const changes = inherited(values);
+  const used = page.changes.map((_, change) => change).filter((change) => changes.includes(change)).slice(0, HUES.length);
+  return { of: Int16Array.from(changes, (change) => used.indexOf(change)), names: used.map(changeName), changes: used };
+}
+
+function groupByOp() {
+  const values = new Map();
+  for (const at of timeline.position) {
+    let op = at;
+    while (op >= 0 && tree.kind[op] !== "o") op = tree.parent[op];
+    if (op >= 0) values.set(op, nodeName(op));
+  }
+  return largestGroups(inherited(values));
+}
+
+function groupByClass() {
+  const facet = rows.facets.find(({ key }) => key === "class") ?? rows.facets[0];
+  const values = new Map();
+  if (facet) rows.node.forEach((at, row) => values.set(at, page.texts[facet.value[row]]));
+  return largestGroups(inherited(values));
+}
+
+// The groups with the most time; the others have no color.
+function largestGroups(names) {
+  const sums = new Map();
+  names.forEach((name, at) => { if (name && isKernel(at) === hasKernels()) sums.set(name, (sums.get(name) || 0) + sliceTime(at)); });
+  const largest = [...sums].sort((a, b) => b[1] - a[1]).slice(0, HUES.length).map(([name]) => name);
+  return { of: Int16Array.from(names, (name) => largest.indexOf(name)), names: largest };
+}
+
+function hasKernels() {
+  return (timeline.hasKernels ??= timeline.position.some((at) => tree.kind[at] === "g"));
+}
+
+// The number of the chosen group, or -1.
+function chosenGroup() {
+  const { names, changes } = grouping();
+  return changes ? changes.indexOf(stateNumber("change") ?? -1) : names.indexOf(state.get("pick"));
+}
 
 function timelineColours() {
   const style = getComputedStyle(document.documentElement);
   const read = (key) => style.getPropertyValue("--" + key).trim();
-  const keys = ["card", "text", "dim", "line", "same", "more1", "more2", "more3", "less1", "less2", "less3", "replaced", "focus", "hit"];
+  const keys = ["card", "text", "dim", "line", "same", "more", "less", "more1", "more2", "more3", "less1", "less2", "less3", "replaced", "focus", "hit"];
   return Object.fromEntries(keys.map((key) => [key, read(key)]));
 }
 
-function sliceColour(at, colours) {
-  if (timeline.slices.relation[at] === "o") return colours.line;
-  const other = partnerOf(at);
-  if (other < 0) return colours.replaced;
-  const [one, two] = sliceSide(at) === 1 ? [at, other] : [other, at];
-  const style = changeOf(timeline.slices.time[one], timeline.slices.time[two], false).style;
-  return style === "same0" ? colours.same : colours[style];
+// The color of a group, light enough or dark enough for the text on it.
+function hueColour(group) {
+  const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+  return `hsl(${HUES[group]} 55% ${isDark ? 36 : 72}%)`;
 }
+
+// The color of each slice in the current grouping. If a group is chosen, all other slices are gray.
+function sliceColours(colours) {
+  const { of, names } = grouping(), chosen = chosenGroup();
+  const hues = names.map((_, group) => hueColour(group));
+  if (names.length) return (at) => (timeline.outside.has(at) ? colours.line : of[at] < 0 || (chosen >= 0 && of[at] !== chosen) ? colours.same : hues[of[at]]);
+  return (at) => {
+    if (timeline.outside.has(at)) return colours.line;
+    const other = partnerOf(at);
+    if (other < 0) return colours.replaced;
+    const [one, two] = sliceSide(at) === 1 ? [at, other] : [other, at];
+    const style = changeOf(sliceTime(one), sliceTime(two), false).style;
+    return style === "same0" ? colours.same : colours[style];
+  };
+}
+
+// ---- drawing
 
 // However often the user moves or zooms, the timeline is redrawn at most once per animation frame.
 let isAsked = false;
@@ -116,38 +271,67 @@ function askForTimeline() {
   });
 }
 
+// The vertical positions: the baseline's threads, then its streams, the ribbons, the candidate's streams, its threads.
+function timelineRows() {
+  const most = state.get("deep") === "1" ? Infinity : HOST_ROWS;
+  const order = timeline.lanes.map((lane, at) => at).sort((a, b) => {
+    const [one, two] = [a, b].map((at) => timeline.lanes[at]);
+    const rank = (lane) => (lane.side === 1 ? (lane.is_gpu ? 1 : 0) : lane.is_gpu ? 2 : 3);
+    return rank(one) - rank(two) || a - b;
+  });
+  let top = AXIS + (hasAnchors() ? CURVE : 0);
+  const lanes = [], gap = [0, 0];
+  for (const at of order) {
+    const lane = timeline.lanes[at];
+    if (lane.side === 2 && !gap[1]) {
+      gap[0] = top;
+      gap[1] = top += RIBBONS;
+    }
+    const height = lane.is_gpu ? GPU_HEIGHT : SLICE_HEIGHT;
+    const shown = lane.is_gpu ? lane.rows.length : Math.min(lane.rows.length, most);
+    lanes[at] = { top: top + LANE_HEAD, height, shown, bottom: top + LANE_HEAD + shown * height };
+    top = lanes[at].bottom + 4;
+  }
+  return { lanes, gap: gap[1] ? gap : [top, top], height: top + 4 };
+}
+
+function timelineLook() {
+  const width = timelineView.clientWidth, [from, to] = timelineRange();
+  return { ...timelineRows(), width, from, to, axis: timelineAxis(), x: (place) => (place - from) / (to - from) * width };
+}
+
 function drawTimeline() {
   if (!timeline || !timelineView.clientWidth) return;
-  const width = timelineView.clientWidth, ratio = devicePixelRatio || 1;
-  timelineView.style.height = timeline.height + "px";
-  timelineView.width = Math.round(width * ratio);
-  timelineView.height = Math.round(timeline.height * ratio);
-  const pen = timelineView.getContext("2d");
+  const look = timelineLook(), ratio = devicePixelRatio || 1;
+  timelineView.style.height = look.height + "px";
+  timelineView.width = Math.round(look.width * ratio);
+  timelineView.height = Math.round(look.height * ratio);
+  const pen = timelineView.getContext("2d"), colours = timelineColours();
   pen.scale(ratio, ratio);
-  const [from, to] = timelineRange();
-  const view = { pen, width, from, to, colours: timelineColours(), x: (ns) => (ns - from) / (to - from) * width };
-  pen.fillStyle = view.colours.card;
-  pen.fillRect(0, 0, width, timeline.height);
+  const view = { ...look, pen, colours, colour: sliceColours(colours) };
+  pen.fillStyle = colours.card;
+  pen.fillRect(0, 0, look.width, look.height);
   drawAxis(view);
+  drawHatches(view);
+  drawRibbons(view);
   timeline.lanes.forEach((lane, at) => drawLane(view, lane, at));
-  drawParts(view);
-  drawEnds(view);
+  drawMarks(view);
+  drawCurve(view);
   const marked = pointed >= 0 ? pointed : chosenSlice();
   if (marked >= 0) drawPair(view, marked);
-  drawMap(view);
   timelineView.setAttribute("aria-label", timelineText());
   drawTimelineList();
 }
 
 // Draws axis marks at round times, at least about 130 pixels apart.
-function drawAxis({ pen, width, from, to, colours, x }) {
+function drawAxis({ pen, width, from, to, height, colours, x }) {
   const raw = (to - from) / Math.max(2, width / 130);
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw);
   pen.font = "11px system-ui, sans-serif";
   for (let ns = Math.ceil(from / step) * step; ns <= to; ns += step) {
     pen.fillStyle = colours.line;
-    pen.fillRect(Math.round(x(ns)), 0, 1, timeline.height);
+    pen.fillRect(Math.round(x(ns)), 0, 1, height);
     pen.fillStyle = colours.dim;
     pen.fillText(span(ns, step), x(ns) + 3, 13);
   }
@@ -161,136 +345,280 @@ function span(ns, step) {
   return `${Number(step ? (ns / scale).toFixed(1) : (ns / scale).toPrecision(4))} ${unit}`;
 }
 
-function drawLane({ pen, width, from, to, colours, x }, lane, at) {
-  const top = timeline.tops[at];
-  if (at === 0 || timeline.lanes[at - 1].side !== lane.side) {
-    pen.font = "600 12px system-ui, sans-serif";
-    pen.fillStyle = colours.text;
-    pen.fillText(sideText(lane.side, width), 4, top - LANE_HEAD - 6);
+// Hatches, in the lanes of the side that has finished a section, the time that the other side still needs.
+function drawHatches({ pen, width, lanes, axis, colours, x }) {
+  pen.strokeStyle = colours.dim;
+  pen.globalAlpha = 0.45;
+  pen.lineWidth = 1;
+  axis.hatches.forEach((list, side) => {
+    const of = lanes.filter((_, at) => timeline.lanes[at].side === side + 1 && timeline.lanes[at].is_gpu === hasKernels());
+    if (!of.length) return;
+    const [top, bottom] = [Math.min(...of.map((lane) => lane.top)), Math.max(...of.map((lane) => lane.bottom))];
+    pen.save();
+    pen.beginPath();
+    let isAny = false;
+    for (const [from, to] of list) {
+      const [left, right] = [Math.max(x(from), 0), Math.min(x(to), width)];
+      if (right - left < 1) continue;
+      pen.rect(left, top, right - left, bottom - top);
+      isAny = true;
+    }
+    pen.clip();
+    pen.beginPath();
+    for (let at = top - bottom; isAny && at < width; at += 6) {
+      pen.moveTo(at, bottom);
+      pen.lineTo(at + bottom - top, top);
+    }
+    pen.stroke();
+    pen.restore();
+  });
+  pen.globalAlpha = 1;
+}
+
+// Joins matched calls by ribbons: GPU events if there are any, otherwise the outermost host calls. Ribbons that would
+// cover the same pixels are drawn once.
+function drawRibbons({ pen, width, gap: [top, bottom], axis, colour, x }) {
+  const middle = (top + bottom) / 2, paths = new Map(), drawn = new Set();
+  timeline.lanes.forEach((lane, ofLane) => {
+    if (lane.side !== 1 || lane.is_gpu !== hasKernels()) return;
+    for (const [first, end] of lane.is_gpu ? timeline.rowsOf[ofLane] : timeline.rowsOf[ofLane].slice(0, 1)) {
+      for (let at = first; at < end; at++) {
+        const other = partnerOf(at);
+        if (other < 0) continue;
+        const [a, b, c, d] = [axis.from[at], axis.to[at], axis.from[other], axis.to[other]].map(x);
+        if (Math.max(b, d) < 0 || Math.min(a, c) > width) continue;
+        const fill = colour(at);
+        if (b - a < 1 && d - c < 1) {
+          const key = fill + Math.round(a) + "," + Math.round(c);
+          if (drawn.has(key)) continue;
+          drawn.add(key);
+        }
+        if (!paths.has(fill)) paths.set(fill, new Path2D());
+        const path = paths.get(fill);
+        path.moveTo(a, top);
+        path.bezierCurveTo(a, middle, c, middle, c, bottom);
+        path.lineTo(Math.max(d, c + 0.5), bottom);
+        path.bezierCurveTo(Math.max(d, c + 0.5), middle, Math.max(b, a + 0.5), middle, Math.max(b, a + 0.5), top);
+        path.closePath();
+      }
+    }
+  });
+  pen.globalAlpha = 0.5;
+  for (const [fill, path] of paths) {
+    pen.fillStyle = fill;
+    pen.fill(path);
   }
+  pen.globalAlpha = 1;
+}
+
+// The index of the first slice of a row that ends after `from`; the slices of a row follow each other.
+function firstVisible([first, end], to, from) {
+  let [low, high] = [first, end];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (to[middle] < from) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function drawLane({ pen, width, from, to, lanes, axis, colours, colour, x }, lane, at) {
+  const { top, height, shown } = lanes[at];
   pen.font = "10.5px system-ui, sans-serif";
   pen.fillStyle = colours.dim;
-  pen.fillText(page.texts[lane.name], 4, top - 4);
+  pen.fillText(`${page.names[lane.side - 1]} · ${page.texts[lane.name]}`, 4, top - 4);
   pen.font = "10px ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace";
-  const { start, time } = timeline.slices;
-  timeline.rowsOf[at].forEach((slices, row) => {
-    const y = top + row * SLICE_HEIGHT;
-    for (const slice of slices) {
-      if (start[slice] > to) break;
-      if (start[slice] + time[slice] < from) continue;
-      const left = Math.max(x(start[slice]), -2);
-      const size = Math.max(Math.min(x(start[slice] + time[slice]), width + 2) - left, 0.75);
-      pen.fillStyle = sliceColour(slice, colours);
-      pen.fillRect(left, y, Math.max(size - (size > 3 ? 1 : 0), 0.75), SLICE_HEIGHT - 1);
-      const badges = timeline.parts.filter(({ node }) => node === timeline.slices.node[slice]).length;
-      const room = Math.floor((size - 5 - 11 * badges) / 6.1);
+  for (let row = 0; row < shown; row++) {
+    const y = top + row * height, [, end] = timeline.rowsOf[at][row];
+    let [covered, last] = [-Infinity, ""];
+    for (let slice = firstVisible(timeline.rowsOf[at][row], axis.to, from); slice < end && axis.from[slice] <= to; slice++) {
+      const left = Math.max(x(axis.from[slice]), -2);
+      const size = Math.max(Math.min(x(axis.to[slice]), width + 2) - left, 0.75);
+      const fill = colour(slice);
+      // A slice below a pixel in width is not drawn over its neighbor of the same color.
+      if (left + size <= covered && fill === last) continue;
+      [covered, last] = [Math.ceil(left + size), fill];
+      pen.fillStyle = fill;
+      pen.fillRect(left, y, Math.max(size - (size > 3 ? 1 : 0), 0.75), height - 1);
+      const room = Math.floor((size - 5) / 6.1);
       if (room < 3) continue;
       pen.fillStyle = colours.text;
       const text = sliceLabel(slice);
-      pen.fillText(text.length > room ? text.slice(0, room - 1) + "…" : text, Math.max(left, 0) + 2 + 11 * badges, y + 9);
-    }
-  });
-}
-
-function sideText(side, room = Infinity) {
-  const step = timeline.steps[side - 1];
-  const name = `${page.names[side - 1]}${step ? ": " + step : ""}`;
-  return room < 500 ? `${name}, ${span(timeline.end[side - 1])}` : `${name}, host ${span(timeline.host[side - 1])}, done after ${span(timeline.end[side - 1])}`;
-}
-
-// Draws a mark on each side at the time when the host finished the step; GPU work to the right of the mark ran after
-// that time.
-function drawEnds({ pen, colours, x }) {
-  timeline.lanes.forEach((lane, at) => {
-    pen.fillStyle = colours.dim;
-    const top = timeline.tops[at];
-    pen.fillRect(Math.round(x(timeline.host[lane.side - 1])), top - 2, 1, lane.rows * SLICE_HEIGHT + 3);
-  });
-}
-
-// Marks the parts of the lag curve: draws each part's number at its calls on both sides.
-function drawParts(view) {
-  const { pen, colours, width } = view;
-  pen.font = "600 10px system-ui, sans-serif";
-  const beside = new Map();
-  for (const { part, node } of timeline.parts) {
-    for (const at of timeline.byNode.get(node) || []) {
-      const box = sliceBox(view, at);
-      if (box.right < 0 || box.left > width) continue;
-      pen.fillStyle = colours.hit;
-      pen.fillRect(box.left, box.top + SLICE_HEIGHT - 3, Math.max(box.right - box.left, 2), 2);
-      // If several parts are at the same call, their numbers are drawn side by side.
-      const left = beside.get(at) ?? Math.max(box.left, 0);
-      pen.fillRect(left, box.top - 2, 10, 11);
-      pen.fillStyle = colours.card;
-      pen.fillText(String(part + 1), left + 2, box.top + 7);
-      beside.set(at, left + 11);
+      pen.fillText(text.length > room ? text.slice(0, room - 1) + "…" : text, Math.max(left, 0) + 2, y + height / 2 + 3);
     }
   }
+  // The host finished the step here; GPU work to the right of this mark ran after that time.
+  pen.fillStyle = colours.dim;
+  pen.fillRect(Math.round(x(axis.host[lane.side - 1])), top - 2, 1, shown * height + 3);
 }
 
-function sliceBox({ x }, at) {
-  const { start, time, lane, row } = timeline.slices;
-  const left = x(start[at]);
-  return { left, right: Math.max(x(start[at] + time[at]), left + 1), top: timeline.tops[lane[at]] + row[at] * SLICE_HEIGHT };
+// Marks on the ribbons where another phase or layer begins, if its title has room.
+function drawMarks({ pen, width, gap: [top, bottom], axis, colours, x }) {
+  pen.font = "11px system-ui, sans-serif";
+  const visible = timeline.anchors.marks.map(([anchor, title]) => [x(axis.anchors[anchor]), page.texts[title]]).filter(([left]) => left >= 0 && left < width);
+  let covered = 0, last = "";
+  visible.forEach(([left, title], at) => {
+    const room = (visible[at + 1]?.[0] ?? width) - left;
+    if (title === last || left < covered || room < 24) return;
+    const size = pen.measureText(title).width + 8;
+    if (left + size > width) return;
+    [covered, last] = [left + size, title];
+    pen.fillStyle = colours.dim;
+    pen.fillRect(Math.round(left), top, 1, bottom - top);
+    pen.fillStyle = colours.card;
+    pen.fillRect(left + 2, (top + bottom) / 2 - 8, size - 4, 15);
+    pen.fillStyle = colours.text;
+    pen.fillText(title, left + 4, (top + bottom) / 2 + 4);
+  });
+}
+
+// How far the candidate is behind at each anchor, at the end, and before the first one.
+function lagPoints() {
+  const [one, two] = (timeline.times ??= anchorTimes(timeline.anchors));
+  return (timeline.behind ??= one.map((time, at) => two[at] - time));
+}
+
+// The curve of the lag above the lanes: red where it climbs, blue where it falls.
+function drawCurve({ pen, width, axis, colours, x }) {
+  if (!hasAnchors()) return;
+  // The curve begins and ends with the step.
+  const behind = [0, ...lagPoints(), timeline.ends[1] - timeline.ends[0]], places = [0, ...axis.anchors, axis.end];
+  const [least, most] = behind.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [0, 0]);
+  const [top, bottom] = [AXIS + 8, AXIS + CURVE - 12];
+  const y = (value) => bottom - (value - least) / Math.max(most - least, 1) * (bottom - top);
+  const paths = [new Path2D(), new Path2D()];
+  let [left, height] = [x(0), y(0)];
+  for (let at = 1; at < behind.length; at++) {
+    const [right, next] = [x(places[at]), y(behind[at])];
+    if (right - left < 0.7 && Math.abs(next - height) < 0.7 && at < behind.length - 1) continue;
+    if (right >= 0 && left <= width) {
+      const path = paths[next < height ? 0 : 1];
+      path.moveTo(left, height);
+      path.lineTo(right, next);
+    }
+    [left, height] = [right, next];
+  }
+  pen.fillStyle = colours.line;
+  pen.fillRect(0, Math.round(y(0)), width, 1);
+  pen.lineWidth = 2;
+  paths.forEach((path, at) => {
+    pen.strokeStyle = at ? colours.less : colours.more;
+    pen.stroke(path);
+  });
+  pen.font = "10.5px system-ui, sans-serif";
+  pen.fillStyle = colours.dim;
+  pen.fillText(`${page.names[1]} behind ${page.names[0]}: ${signedSpan(least)} to ${signedSpan(most)}`, 4, AXIS + 8);
+}
+
+function sliceBox({ x, lanes, axis }, at) {
+  const { top, height } = lanes[timeline.lane[at]], left = x(axis.from[at]);
+  return { left, right: Math.max(x(axis.to[at]), left + 1), top: top + timeline.row[at] * height, height };
+}
+
+function isSliceShown({ lanes }, at) {
+  return timeline.row[at] < lanes[timeline.lane[at]].shown;
 }
 
 // Outlines a slice and its counterpart, and connects them.
 function drawPair(view, at) {
   const { pen, colours, width } = view;
-  const boxes = [at, partnerOf(at)].filter((one) => one >= 0).map((one) => sliceBox(view, one));
+  const boxes = [at, partnerOf(at)].filter((one) => one >= 0 && isSliceShown(view, one)).map((one) => sliceBox(view, one));
   pen.strokeStyle = colours.focus;
   pen.lineWidth = 2;
   for (const box of boxes) {
     const left = Math.max(box.left, -4), right = Math.min(box.right, width + 4);
-    pen.strokeRect(left, box.top - 0.5, Math.max(right - left, 1), SLICE_HEIGHT);
+    pen.strokeRect(left, box.top - 0.5, Math.max(right - left, 1), box.height);
   }
   if (boxes.length < 2) return;
   const [above, below] = boxes[0].top < boxes[1].top ? boxes : [boxes[1], boxes[0]];
   pen.lineWidth = 1;
   for (const end of ["left", "right"]) {
     pen.beginPath();
-    pen.moveTo(above[end], above.top + SLICE_HEIGHT);
+    pen.moveTo(above[end], above.top + above.height);
     pen.lineTo(below[end], below.top);
     pen.stroke();
   }
 }
 
-// ---- telling
+// ---- words
+
+function sideText(side) {
+  const step = timeline.steps[side - 1];
+  return `${page.names[side - 1]}${step ? ": " + step : ""}, host ${span(timeline.host[side - 1])}, done after ${span(timeline.ends[side - 1])}`;
+}
 
 function timelineText() {
   const [from, to] = timelineRange();
-  const shown = from === 0 && to === timeline.whole ? "everything" : `${span(from)} to ${span(to)}`;
-  return `Timeline: ${sideText(1)}, above ${sideText(2)}; in view: ${shown}. The left and right arrow keys move the view, + and − zoom, and 0 shows everything. With Shift, the arrow keys move from call to call. Enter zooms to the selected call, and Escape deselects it. The list below contains the same calls.`;
+  const shown = from === 0 && to === timelineAxis().whole ? "everything" : `${span(from)} to ${span(to)}`;
+  return `Timeline: ${sideText(1)}, above ${sideText(2)}; in view: ${shown}. The left and right arrow keys move the view, + and − zoom, and 0 shows everything. With Shift, the arrow keys move from call to call; [ and ] go to the next worst call. Enter zooms to the selected call, and Escape deselects it. The list below contains the same calls.`;
+}
+
+// How much the candidate falls behind from the start of an anchor to the next anchor; undefined for other slices.
+function lostAt(at) {
+  return (timeline.lost ??= findLost()).get(at);
+}
+
+function findLost() {
+  const behind = lagPoints(), [one, two] = timeline.times, known = new Map();
+  one.forEach((time, anchor) => known.set(time + "," + two[anchor], (behind[anchor + 1] ?? timeline.ends[1] - timeline.ends[0]) - behind[anchor]));
+  const lost = new Map();
+  timeline.other.forEach((other, at) => {
+    if (other < 0 || sliceSide(at) !== 1 || isKernel(at) !== hasKernels()) return;
+    const found = known.get(timeline.start[at] + "," + timeline.start[other]);
+    if (found === undefined) return;
+    lost.set(at, found);
+    lost.set(other, found);
+  });
+  return lost;
+}
+
+// Formats a difference with its sign.
+function signedSpan(ns) {
+  return `${ns > 0 ? "+" : ns < 0 ? "−" : "±"}${span(Math.abs(ns))}`;
 }
 
 // For a matched pair, the times on both sides; for an unmatched call, the name of the side that has the call.
 function sliceFigures(at) {
-  const { start, time: times, relation } = timeline.slices;
-  const other = partnerOf(at);
-  if (relation[at] === "o") return `${span(times[at])} at ${span(start[at])}, launched outside this step`;
+  const other = partnerOf(at), { start } = timeline;
+  if (timeline.outside.has(at)) return `${span(sliceTime(at))} at ${span(start[at])}, launched outside this step`;
   if (other < 0) {
-    const paired = "12".includes(relation[at]) ? `only in ${page.names[sliceSide(at) - 1]}` : "its counterpart is outside the visible range";
-    return `${span(times[at])} at ${span(start[at])}, ${paired}`;
+    const paired = "12".includes(tree.relation[timeline.position[at]]) ? `only in ${page.names[sliceSide(at) - 1]}` : "its counterpart is outside the visible range";
+    return `${span(sliceTime(at))} at ${span(start[at])}, ${paired}`;
   }
   const [one, two] = sliceSide(at) === 1 ? [at, other] : [other, at];
-  const how = changeOf(times[one], times[two], false);
-  const delta = times[two] - times[one];
-  const sign = delta > 0 ? "+" : delta < 0 ? "−" : "±";
-  const factor = times[one] > 0 && times[two] > 0 ? `, ${(times[two] / times[one]).toFixed(2)}x` : "";
-  return `${span(times[one])} → ${span(times[two])}, ${how.sign} ${sign}${span(Math.abs(delta))}${factor}; begins at ${span(start[one])} → ${span(start[two])}`;
+  const [before, after] = [sliceTime(one), sliceTime(two)];
+  const factor = before > 0 && after > 0 ? `, ${(after / before).toFixed(2)}x` : "";
+  const lost = lostAt(at), behind = lost === undefined ? "" : `; ${signedSpan(lost)} behind until the next matched call`;
+  return `${span(before)} → ${span(after)}, ${changeOf(before, after, false).sign} ${signedSpan(after - before)}${factor}; begins at ${span(start[one])} → ${span(start[two])}${behind}`;
+}
+
+// The kernels of the call on each side: those below the nearest matched call.
+function kernelTexts(at) {
+  let above = timeline.position[at];
+  while (above >= 0 && (tree.kind[above] === "g" || "12".includes(tree.relation[above]))) above = tree.parent[above];
+  if (above < 0) return [];
+  return [1, 2].map((side) => {
+    const events = eventsBelow(above, side).sort((a, b) => b.end - b.start - (a.end - a.start));
+    const shown = events.slice(0, KERNELS_NAMED).map((event) => `${shortKernel(sideName(event.node, side))} ${span(event.end - event.start)}`);
+    const more = events.length - shown.length;
+    return element("span", { class: "line" }, element("b", {}, page.names[side - 1]), ` ${shown.join(", ") || "no kernels"}${more > 0 ? `, ${more} more` : ""}`);
+  });
 }
 
 function describeSlice(at) {
-  if (at < 0) return timelineInfo.replaceChildren("Point at a call to see its times and its counterpart. Drag to move, turn the wheel to zoom, double-click to zoom to a call.");
-  const node = timeline.slices.node[at];
-  const buttons = at === chosenSlice() && positionOf(node) >= 0
-    ? [" ", element("button", { type: "button", onclick: () => showInTree(positionOf(node)) }, "show in the merged tree")] : [];
-  timelineInfo.replaceChildren(name(cut(sliceName(at))), element("br"), sliceFigures(at), ...buttons);
+  if (at < 0) {
+    return timelineInfo.replaceChildren(...[1, 2].map((side) => element("span", { class: "line" }, sideText(side))),
+      "Point at a call to see its times and kernels on both sides. Drag to move, turn the wheel to zoom, double-click to open a call in the tree.");
+  }
+  const node = timeline.node[at];
+  const buttons = at === chosenSlice()
+    ? [" ", element("button", { type: "button", class: "copy", onclick: () => showInTree(positionOf(node)) }, "show in the merged tree")] : [];
+  timelineInfo.replaceChildren(element("span", { class: "line" }, name(cut(sliceName(at)))),
+    element("span", { class: "line" }, sliceFigures(at), ...buttons), ...kernelTexts(at));
 }
 
 function chooseSlice(at) {
-  setState({ slice: at < 0 ? "" : timeline.slices.node[at] });
+  setState({ slice: at < 0 ? "" : timeline.node[at] });
   pointed = -1;
   describeSlice(at);
   drawTimeline();
@@ -298,16 +626,15 @@ function chooseSlice(at) {
 
 // The visible calls, one line per matched pair, largest difference first.
 function listedPairs() {
-  const [from, to] = timelineRange();
-  const { start, time: times } = timeline.slices;
-  const inView = (at) => start[at] < to && start[at] + times[at] > from;
+  const [from, to] = timelineRange(), axis = timelineAxis();
+  const inView = (at) => axis.from[at] < to && axis.to[at] > from;
   const pairs = [...timeline.byNode.values()].filter((slices) => slices.some(inView));
-  const size = (slices) => {
-    const [a, b] = slices.map((at) => times[at]);
-    return slices.length === 1 ? a : Math.abs(a - b);
-  };
-  return pairs.map((slices) => [slices[0], size(slices)])
+  return pairs.map((slices) => [slices[0], pairSize(slices)])
     .sort((a, b) => b[1] - a[1] || a[0] - b[0]).map(([at]) => at);
+}
+
+function pairSize([one, two]) {
+  return two === undefined ? sliceTime(one) : Math.abs(sliceTime(two) - sliceTime(one));
 }
 
 function drawTimelineList() {
@@ -317,11 +644,11 @@ function drawTimelineList() {
   const all = listedPairs();
   const chosen = chosenSlice();
   const line = (at) => element("li", { class: at === chosen ? "differs" : null },
-    element("button", { type: "button", "data-slice": timeline.slices.node[at], "aria-pressed": String(at === chosen), onclick: () => {
+    element("button", { type: "button", "data-slice": timeline.node[at], "aria-pressed": String(at === chosen), onclick: () => {
       chooseSlice(at);
-      box.querySelector(`[data-slice="${timeline.slices.node[at]}"]`)?.focus();
+      box.querySelector(`[data-slice="${timeline.node[at]}"]`)?.focus();
     } }, name(cut(sliceLabel(at)))),
-    element("span", { class: "dim" }, ` ${page.texts[timeline.lanes[timeline.slices.lane[at]].name]}: ${sliceFigures(at)}`));
+    element("span", { class: "dim" }, ` ${page.texts[timeline.lanes[timeline.lane[at]].name]}: ${sliceFigures(at)}`));
   const more = all.length - LISTED;
   box.append(element("div", {},
     element("p", { class: "dim" }, `${Math.min(all.length, LISTED)} of ${all.length} calls in view, largest difference first${more > 0 ? "; zoom in to see the others" : ""}`),
@@ -335,18 +662,19 @@ function cut(text) {
 // ---- pointing, dragging, keys
 
 function sliceAt(event) {
-  const box = timelineView.getBoundingClientRect();
-  const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-  const [from, to] = timelineRange();
-  const perPixel = (to - from) / box.width;
-  const ns = from + x * perPixel;
-  const { start, time: times } = timeline.slices;
-  const lane = timeline.tops.findIndex((top, at) => y >= top && y < top + timeline.lanes[at].rows * SLICE_HEIGHT);
+  const box = timelineView.getBoundingClientRect(), look = timelineLook();
+  const y = event.clientY - box.top;
+  const perPixel = (look.to - look.from) / box.width;
+  const place = look.from + (event.clientX - box.left) * perPixel;
+  const lane = look.lanes.findIndex(({ top, bottom }) => y >= top && y < bottom);
   if (lane < 0) return -1;
-  const row = timeline.rowsOf[lane][Math.floor((y - timeline.tops[lane]) / SLICE_HEIGHT)];
-  const near = 2 * perPixel;
-  const distance = (at) => Math.max(start[at] - ns, ns - start[at] - times[at], 0);
-  return row.filter((at) => distance(at) <= near).sort((a, b) => distance(a) - distance(b) || times[a] - times[b])[0] ?? -1;
+  const [first, end] = timeline.rowsOf[lane][Math.floor((y - look.lanes[lane].top) / look.lanes[lane].height)];
+  const distance = (at) => Math.max(look.axis.from[at] - place, place - look.axis.to[at], 0);
+  let best = -1;
+  for (let at = first; at < end; at++) {
+    if (distance(at) <= 2 * perPixel && (best < 0 || distance(at) < distance(best) || (distance(at) === distance(best) && sliceTime(at) < sliceTime(best)))) best = at;
+  }
+  return best;
 }
 
 let dragged = null;
@@ -385,7 +713,7 @@ function timelineWheel(event) {
   const [from, to] = timelineRange();
   const around = from + (event.clientX - box.left) / box.width * (to - from);
   const sideways = event.deltaX || (event.shiftKey ? event.deltaY : 0);
-  const isWhole = from === 0 && to === timeline.whole;
+  const isWhole = from === 0 && to === timelineAxis().whole;
   if (sideways && Math.abs(sideways) >= Math.abs(event.shiftKey ? 0 : event.deltaY)) panTimeline(sideways / box.width);
   else if (isWhole && event.deltaY > 0) return;
   else zoomTimeline(Math.exp(Math.max(-240, Math.min(240, event.deltaY)) / 300), around);
@@ -393,52 +721,80 @@ function timelineWheel(event) {
 }
 
 // Moves from call to call: to the neighbor in the same row, or to the nearest call in the next
-// non-empty row.
+// row.
 function stepSlice(key) {
   const at = chosenSlice();
   if (at < 0) return chooseSlice(listedPairs()[0] ?? -1);
-  const { start, time: times, lane, row } = timeline.slices;
+  const { from, to } = timelineAxis();
   const rows = timeline.rowsOf.flat();
-  const here = rows.indexOf(timeline.rowsOf[lane[at]][row[at]]);
-  const middle = start[at] + times[at] / 2;
-  const distance = (other) => Math.max(start[other] - middle, middle - start[other] - times[other], 0);
-  const nearest = (list) => list.reduce((best, other) => (distance(other) < distance(best) ? other : best));
-  const beside = rows[here], place = beside.indexOf(at);
-  const next = { ArrowLeft: beside[place - 1], ArrowRight: beside[place + 1],
-    ArrowUp: here > 0 ? nearest(rows[here - 1]) : undefined,
-    ArrowDown: here + 1 < rows.length ? nearest(rows[here + 1]) : undefined }[key];
+  const here = rows.findIndex(([first, end]) => at >= first && at < end);
+  const middle = (from[at] + to[at]) / 2;
+  const distance = (other) => Math.max(from[other] - middle, middle - to[other], 0);
+  const nearest = (row) => {
+    if (!row) return undefined;
+    let best = row[0];
+    for (let other = row[0]; other < row[1]; other++) if (distance(other) < distance(best)) best = other;
+    return best;
+  };
+  const next = { ArrowLeft: at > rows[here][0] ? at - 1 : undefined, ArrowRight: at + 1 < rows[here][1] ? at + 1 : undefined,
+    ArrowUp: nearest(rows[here - 1]), ArrowDown: nearest(rows[here + 1]) }[key];
   if (next === undefined) return;
-  // The page state identifies a slice only by its node, which both slices of a matched pair share. The slice on the
-  // chosen side is therefore moved to the front of the pair.
-  const node = timeline.slices.node[next];
-  timeline.byNode.set(node, [next, ...timeline.byNode.get(node).filter((other) => other !== next)]);
-  chooseSlice(next);
+  goToSlice(next);
   bringIntoView(next);
 }
 
+// Chooses a slice. The page state identifies a slice only by its node, which both slices of a matched pair share. The
+// slice on the chosen side is therefore moved to the front of the pair.
+function goToSlice(at) {
+  const node = timeline.node[at];
+  timeline.byNode.set(node, [at, ...timeline.byNode.get(node).filter((other) => other !== at)]);
+  if (!isSliceShown(timelineRows(), at)) setState({ deep: "1" });
+  chooseSlice(at);
+}
+
 function bringIntoView(at) {
-  const [from, to] = timelineRange();
-  const { start, time: times } = timeline.slices;
-  if (start[at] < to && start[at] + times[at] > from) return;
-  const middle = start[at] + times[at] / 2;
+  const [from, to] = timelineRange(), axis = timelineAxis();
+  if (axis.from[at] < to && axis.to[at] > from) return;
+  const middle = (axis.from[at] + axis.to[at]) / 2;
   setRange(middle - (to - from) / 2, middle + (to - from) / 2);
 }
 
 function zoomToSlice(at) {
-  const pair = timeline.byNode.get(timeline.slices.node[at]);
-  const { start, time: times } = timeline.slices;
-  const from = Math.min(...pair.map((one) => start[one]));
-  const to = Math.max(...pair.map((one) => start[one] + times[one]));
+  const pair = timeline.byNode.get(timeline.node[at]), axis = timelineAxis();
+  const from = Math.min(...pair.map((one) => axis.from[one]));
+  const to = Math.max(...pair.map((one) => axis.to[one]));
   setRange(from - (to - from) * 0.25, to + (to - from) * 0.25);
+}
+
+// The calls that cost most, in the chosen group if there is one: first those in which the candidate falls behind most
+// or, if it is ahead at the end, gets ahead most.
+function worstCalls() {
+  const { of } = grouping(), chosen = chosenGroup();
+  const sign = timeline.ends[1] < timeline.ends[0] ? -1 : 1;
+  const pairs = [...timeline.byNode.values()].filter(([at]) =>
+    isKernel(at) === hasKernels() && !timeline.outside.has(at) && (chosen < 0 || of[at] === chosen));
+  const cost = ([at, other]) => sign * (lostAt(at) ?? (other === undefined ? (sliceSide(at) === 2 ? 1 : -1) * sliceTime(at)
+    : sliceTime(timeline.byNode.get(timeline.node[at]).find((one) => sliceSide(one) === 2)) - sliceTime(timeline.byNode.get(timeline.node[at]).find((one) => sliceSide(one) === 1))));
+  return pairs.map((pair) => [pair[0], cost(pair)]).sort((a, b) => b[1] - a[1] || a[0] - b[0]).map(([at]) => at);
+}
+
+// Goes to the next or the previous of the worst calls.
+function goToWorst(by) {
+  const calls = worstCalls(), here = calls.findIndex((at) => timeline.node[at] === stateNumber("slice"));
+  const next = calls[here < 0 ? 0 : Math.min(Math.max(here + by, 0), calls.length - 1)];
+  if (next === undefined) return;
+  goToSlice(next);
+  const { from, to, whole } = timelineAxis(), around = Math.max(3 * (to[next] - from[next]), whole / 40);
+  // What is lost after the call is in view, too.
+  setRange(from[next] - around, to[next] + Math.max(around, 1.1 * Math.abs(lostAt(next) ?? 0)));
 }
 
 function timelineKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const chosen = chosenSlice();
+  const chosen = chosenSlice(), all = () => setRange(0, timelineAxis().whole);
   const keys = {
     ArrowLeft: () => panTimeline(-0.2), ArrowRight: () => panTimeline(0.2),
-    "+": () => zoomTimeline(0.5), "=": () => zoomTimeline(0.5), "-": () => zoomTimeline(2),
-    0: () => setRange(0, timeline.whole), Home: () => setRange(0, timeline.whole),
+    "+": () => zoomTimeline(0.5), "=": () => zoomTimeline(0.5), "-": () => zoomTimeline(2), 0: all, Home: all,
     Enter: () => chosen >= 0 && zoomToSlice(chosen), Escape: () => chooseSlice(-1),
   };
   const act = event.shiftKey && event.key.startsWith("Arrow") ? () => stepSlice(event.key) : keys[event.key];
@@ -448,20 +804,11 @@ function timelineKey(event) {
   act();
 }
 
-// ---- parts of the lag curve, and controls
-
-// Zooms to a part, with a margin of half the part's length to its left and right.
-function showInTimeline({ node, from, to }) {
-  openPanel("timeline", { slice: node });
-  const around = Math.max((to - from) / 2, timeline.whole / 500);
-  setRange(from - around, to + around);
-  describeSlice(chosenSlice());
-  timelineView.focus({ preventScroll: true });
-}
+// ---- links and controls
 
 // The slice of a node, or of the first drawn call below the node; -1 if neither is drawn.
 function sliceOf(at) {
-  for (let node = at; node < tree.end[at]; node++) {
+  for (let node = at; node >= 0 && node < tree.end[at]; node++) {
     const slices = timeline.byNode.get(idOf(node));
     if (slices) return slices[0];
   }
@@ -470,32 +817,55 @@ function sliceOf(at) {
 
 function showNodeInTimeline(at) {
   const slice = sliceOf(at);
-  openPanel("timeline", { slice: timeline.slices.node[slice] });
+  openPanel("timeline");
+  goToSlice(slice);
   zoomToSlice(slice);
-  describeSlice(slice);
   timelineView.focus({ preventScroll: true });
+}
+
+// Selects the calls of a group, or all calls if the group is selected already.
+function chooseGroup(group) {
+  const { names, changes } = grouping(), value = group === chosenGroup() ? "" : changes ? changes[group] : names[group];
+  goTo(changes ? { change: value, open: "", row: "" } : { pick: value });
+  drawn.delete("differences");
+  markChange();
+  drawTimelineControls();
+  drawTimeline();
 }
 
 function drawTimelineControls() {
   if (!timeline) return;
+  const redraw = () => { drawTimelineControls(); drawTimeline(); };
   const button = (text, title, act) => element("button", { type: "button", "aria-label": title, title, onclick: act }, text);
-  const places = timeline.parts.map((place, at) => [String(at), `${place.part + 1}. ${partName(place.part)}`]);
   const controls = [element("span", { class: "buttons" },
     button("−", "zoom out", () => zoomTimeline(2)), button("+", "zoom in", () => zoomTimeline(0.5)),
     button("←", "earlier", () => panTimeline(-0.4)), button("→", "later", () => panTimeline(0.4)),
-    button("all", "show all of the step", () => setRange(0, timeline.whole))),
+    button("all", "show all of the step", () => setRange(0, timelineAxis().whole)),
+    button("[", "previous worst call", () => goToWorst(-1)), button("]", "next worst call", () => goToWorst(1))),
   ];
-  if (places.length) {
-    controls.push(choice("go to part", "part", [["", "…"], ...places], "", (value) => {
-      if (value !== "") showInTimeline(timeline.parts[Number(value)]);
-    }));
-  }
+  if (hasAnchors()) controls.push(choice("axis", "axis", [["", "aligned by matched calls"], ["clock", "clock"]], "", (value) => { goTo({ axis: value, t: "" }); redraw(); }));
+  controls.push(choice("color by", "colour", [["", "line of the bill"], ["op", "op"], ["class", "class"], ["time", "longer or shorter"]], "", (value) => { goTo({ colour: value, pick: "" }); redraw(); }));
+  if (timeline.lanes.some((lane) => !lane.is_gpu && lane.rows.length > HOST_ROWS)) controls.push(tick("all levels of host calls", "deep", (value) => { goTo({ deep: value }); redraw(); }));
   document.getElementById("timeline-controls").replaceChildren(...controls);
+  drawTimelineLegend();
   describeSlice(chosenSlice());
 }
 
-function partName(at) {
-  return document.querySelectorAll("[data-part]")[at]?.querySelector(".name").textContent ?? "";
+// The colors: a button per group, which selects the calls of the group.
+function drawTimelineLegend() {
+  const { names } = grouping(), chosen = chosenGroup();
+  const sample = (style, text) => element("span", { class: style }, text);
+  const groups = names.map((text, group) => {
+    const swatch = element("span", { class: "swatch" });
+    swatch.style.background = hueColour(group);
+    return element("button", { type: "button", "data-group": group, "aria-pressed": String(group === chosen), onclick: () => chooseGroup(group) }, swatch, element("bdi", {}, text));
+  });
+  const styles = [["more1", "▲ longer"], ["less1", "▼ shorter"], ["same0", "· equally long"], ["replaced", "only on one side"]];
+  const samples = names.length ? groups : styles.map(([style, text]) => sample(style, text));
+  const hatched = timelineAxis().hatches.some((list) => list.length);
+  document.getElementById("timeline-legend").replaceChildren(...samples,
+    timeline.outside.size ? sample("outside", "launched outside the step") : "",
+    ...(hatched ? [element("span", { class: "swatch hatched" }), "finished, the other side has not"] : []));
 }
 
 // Registers the event handlers of the canvas, and adds a button for each part shown on it. Called
@@ -505,20 +875,19 @@ function startTimeline() {
   for (const type of ["pointerdown", "pointermove", "pointerup", "pointerleave", "pointercancel"]) {
     timelineView.addEventListener(type, timelinePointer);
   }
-  const map = document.getElementById("timeline-map");
-  for (const type of ["pointerdown", "pointermove", "pointerup", "pointercancel"]) map.addEventListener(type, mapPointer);
   timelineView.addEventListener("wheel", timelineWheel, { passive: false });
   timelineView.addEventListener("keydown", timelineKey);
   timelineView.addEventListener("dblclick", (event) => {
     const at = sliceAt(event);
-    if (at >= 0) zoomToSlice(at);
+    if (at >= 0) showInTree(timeline.position[at]);
   });
   document.getElementById("timeline-list").addEventListener("toggle", drawTimelineList);
   new ResizeObserver(drawTimeline).observe(timelineView.parentElement);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawTimeline);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { drawTimelineLegend(); drawTimeline(); });
   const lines = document.querySelectorAll("[data-part]");
-  for (const place of timeline.parts) {
-    lines[place.part]?.querySelector(".why").append(" ", element("button", {
-      type: "button", class: "copy", "data-timeline": place.part, onclick: () => showInTimeline(place) }, "show in the timeline"));
+  for (const { part, node } of timeline.parts) {
+    if (!timeline.byNode.has(node)) continue;
+    lines[part]?.querySelector(".why").append(" ", element("button", {
+      type: "button", class: "copy", "data-timeline": part, onclick: () => showNodeInTimeline(positionOf(node)) }, "show in the timeline"));
   }
 }

@@ -13,8 +13,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Maximum number of merged-tree nodes that are drawn for host calls. The same limit applies to GPU events. Each
-/// drawn call takes about 40 bytes.
-const NODES: usize = 1_500;
+/// drawn call takes about 15 bytes.
+const NODES: usize = 2_500;
 
 /// Chooses the calls of the step to draw. They are returned in order, the baseline's calls first.
 pub(super) fn choose(

@@ -22,7 +22,8 @@ pub(super) struct Lane {
     side: u8,
     is_gpu: bool,
     name: PageText,
-    rows: usize,
+    /// The number of slices in each row.
+    rows: Vec<usize>,
 }
 
 pub(super) struct Placed<'s> {
@@ -34,7 +35,7 @@ pub(super) struct Placed<'s> {
 /// A key that identifies a lane and determines the order of lanes: on each side, host threads come before streams.
 type Key = (Side, bool, Option<Stream>, ThreadId);
 
-/// Returns the lanes, their slices, and the number of omitted threads and streams per side.
+/// Returns the lanes, their slices by lane and row, and the number of omitted threads and streams per side.
 pub(super) fn place<'s>(
     analysis: &Analysis,
     slices: &'s [Slice],
@@ -50,22 +51,25 @@ pub(super) fn place<'s>(
         slices.sort_unstable_by_key(|slice| (slice.start, Reverse(slice.time), slice.call));
         let at = lanes.len();
         let mut open: Vec<Nanos> = Vec::new();
-        let mut rows = 0;
+        let mut rows: Vec<Vec<Placed<'s>>> = Vec::new();
         for slice in slices {
             while open.last().is_some_and(|&end| end <= slice.start) {
                 open.pop();
             }
             let row = open.len().min(ROWS - 1);
             open.push(slice.end());
-            rows = rows.max(row + 1);
-            placed.push(Placed { slice, lane: at, row });
+            if row == rows.len() {
+                rows.push(Vec::new());
+            }
+            rows[row].push(Placed { slice, lane: at, row });
         }
         lanes.push(Lane {
             side: key.0 as u8 + 1,
             is_gpu: key.1,
             name: texts.id(&name(analysis, key)),
-            rows,
+            rows: rows.iter().map(Vec::len).collect(),
         });
+        placed.extend(rows.into_iter().flatten());
     }
     (lanes, placed, dropped)
 }

@@ -1,16 +1,17 @@
-//! Builds the page's timeline, which shows one step on both sides as slices in lanes. Both sides are aligned at the
-//! start of the step.
+//! Builds the page's timeline, which shows one step on both sides as slices in lanes.
 //!
 //! ```text
 //! MI300X  main thread   ├ Conv2d_0 ───────┤├ Linear_0 ──┤
 //!         GPU 0 str. 7      ├ igemm ───┤      ├ Cijk ─┤
-//! H100    main thread   ├ Conv2d_0 ──┤├ Linear_0 ─┤
-//!         GPU 0 str. 7     ├ cudnn ─┤     ├ sm90 ─┤
+//! H100    GPU 0 str. 7      ├ cudnn ─┤        ├ sm90 ─┤
+//!         main thread   ├ Conv2d_0 ──┤├ Linear_0 ─┤
 //! ```
-//! Times are in nanoseconds, measured on each side from the start of the step on that side. The timeline has a limited
-//! size, however large the trace is: it shows only the longest calls in the step and the longest calls near the parts with the
-//! largest lag.
+//! The anchors of the lag curve are matched calls; the script can draw each at the same position on both sides. Times
+//! are in units of 0.1 µs, measured on each side from the start of the step on that side. The timeline has a limited
+//! size, however large the trace is: it shows only the longest calls in the step and the longest calls near the parts
+//! with the largest lag.
 
+mod anchors;
 mod choice;
 mod kept;
 mod lanes;
@@ -18,33 +19,30 @@ mod places;
 mod shown;
 mod slice;
 
-use super::page_tree::{kind_letter, relation_letter};
-use super::texts::{PageText, Texts};
+use super::page_tree::PageTree;
+use super::texts::Texts;
 use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
-use crate::tree::CallTree;
-use lanes::Lane;
+use anchors::Anchors;
+use lanes::{Lane, Placed};
 use places::Place;
 use serde::Serialize;
 use shown::Shown;
-use slice::Slice;
-
-/// The letter for a GPU event that runs in the step but was launched outside of it. This letter
-/// replaces the letter for the relation.
-const OUTSIDE: char = 'o';
+use slice::ticks;
 
 /// The timeline data that the script draws.
 #[derive(Serialize)]
 pub(super) struct Timeline {
     /// The name of the step on each side; empty if the whole trace is shown.
     steps: [String; 2],
-    /// Host time in the step on each side, in ns.
+    /// Host time in the step on each side.
     host: [i64; 2],
-    /// End of the last event that the step launched, for each side, in ns.
+    /// End of the last event that the step launched, for each side.
     end: [i64; 2],
     lanes: Vec<Lane>,
     slices: Slices,
-    /// Where in the step the listed parts of the lag curve are.
+    anchors: Anchors,
+    /// The calls of the listed parts of the lag curve.
     parts: Vec<Place>,
     #[serde(skip)]
     remark: String,
@@ -60,68 +58,61 @@ impl Timeline {
 /// The slices, ordered by side, lane, row and start, as one column per property.
 #[derive(Default, Serialize)]
 struct Slices {
-    /// Index of each slice's lane.
-    lane: Vec<u32>,
-    /// Row of each slice in its lane, from 0; calls are below their caller.
-    row: Vec<u32>,
-    start: Vec<i64>,
+    /// Node of each slice in the merged tree, as the difference from the previous slice's node. The counterpart of a
+    /// slice is the slice on the opposite side with the same node.
+    node: Vec<i64>,
+    /// Time from the end of the previous slice in the row to the start of the slice; from the start of the step for
+    /// the first slice in a row.
+    gap: Vec<i64>,
     time: Vec<i64>,
-    name: Vec<PageText>,
-    /// Node of each slice in the merged tree. The counterpart of a slice is the slice on the opposite side with the
-    /// same node.
-    node: Vec<usize>,
-    /// The kind of each slice as one letter, as in the page's tree.
-    kind: String,
-    /// The relation of each slice as one letter, as in the page's tree. `o` marks events launched outside of the step.
-    relation: String,
+    /// The slices of GPU events that run in the step but were launched outside of it.
+    outside: Vec<usize>,
 }
 
 /// Builds the timeline; `None` if there is no step to show.
-pub(super) fn of(analysis: &Analysis, texts: &mut Texts) -> Option<Timeline> {
+pub(super) fn of(analysis: &Analysis, tree: &PageTree<'_>, texts: &mut Texts) -> Option<Timeline> {
     let shown = Shown::choose(analysis);
     let parts = places::of(analysis, &shown);
     let calls = kept::calls(analysis, &shown, &parts);
     let of = calls.baseline.len() + calls.candidate.len();
-    if of == 0 {
+    let mut slices = choice::choose(analysis, &shown, &calls, &parts);
+    // The page's tree has the name of each call.
+    slices.retain(|slice| tree.position(slice.node).is_some());
+    if slices.is_empty() {
         return None;
     }
-    let slices = choice::choose(analysis, &shown, &calls, &parts);
     let (lanes, placed, dropped) = lanes::place(analysis, &slices, texts);
     let remark = remark(analysis, &shown, (placed.len(), of), dropped);
-    let mut columns = Slices::default();
-    for place in &placed {
-        columns.push(analysis, place.slice, place.lane, place.row, texts);
-    }
     Some(Timeline {
         steps: Side::BOTH.map(|side| shown.name(analysis, side)),
-        host: Side::BOTH.map(|side| shown.host_time(side).0),
-        end: Side::BOTH.map(|side| shown.end(side).0),
+        host: Side::BOTH.map(|side| ticks(shown.host_time(side))),
+        end: Side::BOTH.map(|side| ticks(shown.end(side))),
         lanes,
-        slices: columns,
+        anchors: anchors::of(analysis, &placed, texts),
+        slices: Slices::of(&placed),
         parts,
         remark,
     })
 }
 
 impl Slices {
-    fn push(
-        &mut self,
-        analysis: &Analysis,
-        slice: &Slice,
-        lane: usize,
-        row: usize,
-        texts: &mut Texts,
-    ) {
-        let tree: &CallTree = analysis.tree(slice.side);
-        let node = analysis.diff().merged().node(slice.node);
-        self.lane.push(lane as u32);
-        self.row.push(row as u32);
-        self.start.push(slice.start.0);
-        self.time.push(slice.time.0);
-        self.name.push(texts.name(slice.side, tree, slice.call));
-        self.node.push(slice.node.index());
-        self.kind.push(kind_letter(analysis, node));
-        self.relation.push(if slice.is_inside { relation_letter(analysis, node) } else { OUTSIDE });
+    fn of(placed: &[Placed<'_>]) -> Slices {
+        let mut slices = Slices::default();
+        let mut last_node = 0;
+        for rows in placed.chunk_by(|a, b| (a.lane, a.row) == (b.lane, b.row)) {
+            let mut last_end = 0;
+            for Placed { slice, .. } in rows {
+                let node = slice.node.index() as i64;
+                let (start, end) = (ticks(slice.start), ticks(slice.end()));
+                if !slice.is_inside {
+                    slices.outside.push(slices.node.len());
+                }
+                slices.node.push(node - std::mem::replace(&mut last_node, node));
+                slices.gap.push(start - std::mem::replace(&mut last_end, end));
+                slices.time.push(end - start);
+            }
+        }
+        slices
     }
 }
 
@@ -133,8 +124,8 @@ fn remark(
     dropped: PerSide<usize>,
 ) -> String {
     let mut text = match shown.told(analysis) {
-        Some(step) => format!("Step {step} on both sides, aligned at the start of the step."),
-        None => "Both traces in full, aligned at the start, because there are no steps.".to_owned(),
+        Some(step) => format!("Step {step} on both sides."),
+        None => "Both traces in full, because there are no steps.".to_owned(),
     };
     text += " Omitted: calls that spend nearly all their time in one child";
     if drawn < of {

@@ -17,8 +17,10 @@ pub(super) struct Place {
     /// Node of the call at which most is lost.
     pub(super) node: usize,
     /// Start of the call on the side where it starts earlier, in ns since the start of the step.
+    #[serde(skip)]
     pub(super) from: i64,
     /// End of the call on the side where it ends later, including the GPU events that it launched.
+    #[serde(skip)]
     pub(super) to: i64,
 }
 

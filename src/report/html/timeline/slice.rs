@@ -5,6 +5,14 @@ use crate::side::Side;
 use crate::trace::{EventId, Nanos};
 use crate::tree::CallId;
 
+/// Resolution of the times on the page, in ns.
+const TICK: i64 = 100;
+
+/// Converts a time to the page's unit. Starts and ends are both rounded down, so nested slices stay nested.
+pub(super) fn ticks(time: Nanos) -> i64 {
+    time.0.div_euclid(TICK)
+}
+
 /// A call that the timeline draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slice {
