@@ -90,7 +90,9 @@ impl Confidences {
     fn note(&mut self, (a, b): (u32, u32), confidence: Confidence) {
         for (side, call) in [(Side::Baseline, a), (Side::Candidate, b)] {
             self.is_firm[side][call as usize] = confidence == Confidence::Firm;
-            self.groups[side].extend(confidence.group().map(|group| (call, group)));
+            if let Some(group) = confidence.group() {
+                self.groups[side].insert(call, group);
+            }
         }
     }
 
@@ -112,6 +114,7 @@ pub(super) fn weigh(
         renamed: &renamed,
         crossing,
         contains_match: PerSide::from_fn(|side| contains_match(outlines[side], pairing, side)),
+        lists: PerSide::default(),
         found: Confidences {
             is_firm: outlines.map(|outline| vec![false; outline.len()]),
             groups: PerSide::default(),
@@ -132,7 +135,7 @@ pub(super) fn weigh(
         }
         if outlines.baseline.has_children(a) && outlines.candidate.has_children(b) {
             let around = weighing.found.of(Side::Baseline, a as usize);
-            weighing.weigh_below((a, b), around);
+            weighing.weigh_below(PerSide::new(a, b), around);
         }
     }
     weighing.found
@@ -161,44 +164,45 @@ struct Weighing<'a> {
     renamed: &'a RenamedFrames,
     crossing: Option<&'a Crossing<'a>>,
     contains_match: PerSide<Vec<bool>>,
+    /// Buffers for the lists of calls below a match.
+    lists: PerSide<Vec<u32>>,
     found: Confidences,
     groups: u32,
 }
 
 impl Weighing<'_> {
-    /// The matched calls directly below a matched call. An unmatched call that contains matched calls is a wrapper, so
-    /// its contents are listed instead.
-    fn list(&self, side: Side, call: u32) -> Vec<u32> {
+    /// Lists the calls directly below a matched call. An unmatched call that contains matched calls is a wrapper, so its
+    /// contents are listed instead. The recursion is at most as deep as the tree.
+    fn list(&self, side: Side, call: u32, list: &mut Vec<u32>) {
         let outline = self.outlines[side];
-        let mut list = Vec::new();
-        let mut open: Vec<u32> = outline.children(call);
-        open.reverse();
-        while let Some(call) = open.pop() {
+        for call in outline.each_child(call) {
             let at = call as usize;
             if self.pairing.partners[side][at] == NONE && self.contains_match[side][at] {
-                let inside = open.len();
-                open.extend(outline.each_child(call));
-                open[inside..].reverse();
+                self.list(side, call, list);
             } else if !outline.is_query(call) {
                 list.push(call);
             }
         }
-        list
     }
 
-    fn weigh_below(&mut self, (a, b): (u32, u32), around: Confidence) {
-        let lists = PerSide::new(self.list(Side::Baseline, a), self.list(Side::Candidate, b));
+    fn weigh_below(&mut self, calls: PerSide<u32>, around: Confidence) {
+        let mut lists = std::mem::take(&mut self.lists);
+        for side in Side::BOTH {
+            lists[side].clear();
+            self.list(side, calls[side], &mut lists[side]);
+        }
         match self.crossing.map(|crossing| crossing.divided(self.outlines, &lists)) {
             None => self.weigh_lists(lists.as_ref().map(Vec::as_slice), around),
             Some(parts) => parts.iter().for_each(|lists| {
                 self.weigh_lists(lists.as_ref().map(Vec::as_slice), around);
             }),
         }
+        self.lists = lists;
     }
 
     fn weigh_lists(&mut self, lists: PerSide<&[u32]>, around: Confidence) {
         let agrees = self.agree(lists);
-        if agrees && self.hold_the_same(lists) {
+        if (agrees && self.hold_the_same(lists)) || self.is_the_only(lists, agrees) {
             for (&a, &b) in lists.baseline.iter().zip(lists.candidate) {
                 self.found.note((a, b), Confidence::Firm.within(around));
             }
@@ -252,6 +256,18 @@ impl Weighing<'_> {
                 self.pairing.partners.baseline[a as usize] == b
                     && self.key(Side::Baseline, a) == self.key(Side::Candidate, b)
             })
+    }
+
+    /// Whether two lists consist of one match, in place, of two calls with one name or of two GPU events.
+    fn is_the_only(&self, lists: PerSide<&[u32]>, agrees: bool) -> bool {
+        match (lists.baseline, lists.candidate) {
+            (&[a], &[b]) => {
+                (agrees || self.outlines.baseline.is_gpu(a))
+                    && self.pairing.partners.baseline[a as usize] == b
+                    && self.pairing.relations.baseline[a as usize] != Relation::Moved
+            }
+            (_, _) => false,
+        }
     }
 
     /// Whether the elements of two lists have the same keys and arguments inside, one by one.

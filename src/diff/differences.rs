@@ -52,17 +52,15 @@ impl TraceDiff {
     fn is_structure(&self, side: Side, call: crate::tree::CallId) -> bool {
         use crate::tree::CallKind;
         let tree = self.tree(side);
-        let is_no_change = self.is_known_deeper(side, call)
-            || self.is_left_out(side, call)
-            || self.is_of_profiler(side, call);
-        if is_no_change {
-            return false;
-        }
-        match tree.kind(call) {
+        let may_be_structure = match tree.kind(call) {
             CallKind::Runtime => tree.is_gpu_path(call),
             CallKind::Gpu => tree.launch(call).is_none() || self.partner(side, call).is_none(),
             CallKind::Thread | CallKind::Unlinked | CallKind::Frame | CallKind::Op => true,
-        }
+        };
+        may_be_structure
+            && !self.is_known_deeper(side, call)
+            && !self.is_left_out(side, call)
+            && !self.is_of_profiler(side, call)
     }
 
     /// Whether a call, or an unmatched call that encloses it, belongs to the profiler itself. With `profile_memory`,

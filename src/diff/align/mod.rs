@@ -48,6 +48,7 @@ use crate::program::Program;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
 use aligner::{Aligner, Both};
+use inner::is_one_inside_other;
 use links::Links;
 use moves::Likeness;
 
@@ -201,13 +202,16 @@ impl<'a> Aligner<'a> {
 
     /// Aligns two lists of siblings and, in the gaps, the contents of wrappers.
     fn align_lists(&mut self, mut lists: PerSide<Vec<u32>>) {
+        if self.run(Pass::Siblings, |me| me.pair_only_siblings(&lists)) {
+            return;
+        }
         self.run(Pass::ExtraLayers, |me| me.set_aside_extra_layers(&mut lists));
         let mut gaps = Vec::new();
         let (first, mut done) = (self.pending.len(), Vec::new());
         self.siblings = lists.baseline.len().max(lists.candidate.len());
         self.row.clear();
         let baseline = self.outlines.baseline;
-        self.row.extend(lists.baseline.iter().map(|&call| baseline.position(call)));
+        self.row.extend(lists.baseline.iter().map(|&call| (baseline.position(call), call)));
         let mut work = vec![lists];
         while let Some(lists) = work.pop() {
             let found = self.align_siblings(lists.as_ref().map(Vec::as_slice));
@@ -233,6 +237,23 @@ impl<'a> Aligner<'a> {
         }
         self.run(Pass::EqualInOrder, |me| me.keep_equal_in_order(&done, first));
         self.bags.tidy();
+    }
+
+    /// Matches two calls without siblings, which is the most common case and needs no search. Returns `false` if they may
+    /// not be counterparts, or if there are more calls.
+    fn pair_only_siblings(&mut self, lists: &PerSide<Vec<u32>>) -> bool {
+        let (&[a], &[b]) = (&lists.baseline[..], &lists.candidate[..]) else { return false };
+        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+        let is_pair = if x.keys[a as usize] == y.keys[b as usize] {
+            self.is_equal(a, b) || x.is_gpu(a) || !is_one_inside_other(self.outlines, a, b)
+        } else {
+            let is_launched = self.trees.baseline.launch(CallId(a)).is_some();
+            x.is_gpu(a) && y.is_gpu(b) && is_launched
+        };
+        if is_pair {
+            self.pair_in_place(a, b);
+        }
+        is_pair
     }
 
     /// Matches the siblings that are in the same order on both sides; returns the runs of unmatched calls between the
