@@ -41,9 +41,11 @@ sentences seed="1":
 fuzz target="damage" seconds="600":
     CARGO_NET_OFFLINE=true cargo +nightly fuzz run {{target}} fuzz/corpus/{{target}} fuzz/seeds/{{target}} -- -max_total_time={{seconds}}
 
-# Put small faults into the code, and count those that no test detects. Needs `cargo install cargo-mutants --locked`.
-mutants count="400" seed="1":
-    cd mutants && cargo run --release -- {{count}} {{seed}}
+# Put every hundredth small fault into some files, and list those that the tests do not detect. Each fault is built on its
+# own, which takes minutes. Needs `cargo install cargo-mutants --locked`.
+mutants files="src/analysis/**/*.rs" tests="--lib --test analysis" shard="0/100":
+    cargo mutants --workspace --all-features --file '{{files}}' --shard {{shard}} --sharding round-robin --baseline skip \
+        --test-package tracetree-diff,tracetree-gate,tracetree-cli --output target -- {{tests}}
 
 # Write THIRD-PARTY.md after Cargo.lock changed. Needs `cargo install cargo-about --locked --features cli`.
 notices:

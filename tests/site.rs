@@ -9,9 +9,8 @@ use std::path::{Component, Path, PathBuf};
 const WORDS: usize = 1500;
 
 /// Folders with Markdown files, or with source files that mention pages.
-const FOLDERS: [&str; 10] = [
-    "docs", "src", "crates", "tests", "examples", "benches", "python", "fuzz", "mutants", ".github",
-];
+const FOLDERS: [&str; 9] =
+    ["docs", "src", "crates", "tests", "examples", "benches", "python", "fuzz", ".github"];
 
 /// Folders with dependencies or expected output, which are not checked.
 const SKIPPED: [&str; 5] = ["node_modules", "target", "data", "seeds", "corpus"];

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import random
+import runpy
 import subprocess
 import sys
 import warnings
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import EXAMPLES
 
 import tracetree
 
@@ -225,6 +228,33 @@ def test_a_line_of_the_bill_names_its_source_and_its_call(tmp_path: Path) -> Non
     (tmp_path / "call.py").write_text(c.repro(line))
     done = subprocess.run([sys.executable, tmp_path / "call.py"], capture_output=True, text=True)
     assert "aten::cumsum" in done.stdout, done.stderr
+
+
+def test_twenty_scripts_of_recorded_calls_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    d = tracetree.diff(EXAMPLES / "cnn.pt.trace.json.gz", EXAMPLES / "cnn_extra_op.pt.trace.json.gz")
+    uids: dict[str, int] = {}
+    for node in d.find('op("aten::*")'):
+        if node.uid is not None:
+            uids.setdefault(node.name, node.uid)
+    script = tmp_path / "call.py"
+    arguments = ["--device", "cpu", "--repeat", "3", "--no-variants", "--json"]
+    monkeypatch.setattr(sys, "argv", [str(script), *arguments])
+    scripts = 0
+    for name, uid in sorted(uids.items()):
+        try:
+            script.write_text(d.repro(baseline=uid))
+        except tracetree.TracetreeError:
+            continue
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(script), run_name="__main__")
+        out, err = capsys.readouterr()
+        # 1: the time differs from the recorded one.
+        assert ended.value.code in (0, 1), (name, err)
+        assert json.loads(out)["op"].startswith("aten::"), name
+        scripts += 1
+    assert scripts >= 20
 
 
 def test_ten_comparisons_of_one_program_find_no_change(

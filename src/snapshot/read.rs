@@ -80,9 +80,10 @@ const BEFORE: StackId = StackId(0);
 /// The stack of blocks whose stack was not recorded.
 const NO_STACK: StackId = StackId(1);
 
-/// The stacks of all blocks. Each frame and each list of frames is converted once.
+/// The different stacks of all blocks. Each frame and each list of frames is converted once.
 struct Stacks {
     all: Vec<Stack>,
+    known: FxHashMap<Stack, StackId>,
     of_lists: FxHashMap<ValueId, StackId>,
     frames: FxHashMap<ValueId, Frame>,
 }
@@ -95,7 +96,12 @@ impl Default for Stacks {
     fn default() -> Self {
         let only = |text: &str| Stack::from([Arc::from(text)]);
         let all = vec![only("(allocated before the recording)"), only("(no stack recorded)")];
-        Stacks { all, of_lists: FxHashMap::default(), frames: FxHashMap::default() }
+        Stacks {
+            all,
+            known: FxHashMap::default(),
+            of_lists: FxHashMap::default(),
+            frames: FxHashMap::default(),
+        }
     }
 }
 
@@ -122,9 +128,17 @@ impl Snapshot {
         let path = path.as_ref();
         let values = Values::read(input).map_err(|refused| refusal(path, refused))?;
         let budget = usize::try_from(values.length).unwrap_or(usize::MAX);
-        let mut reader =
-            Reader { values: &values, budget, text: MEMORY, stacks: Stacks::default() };
-        let devices = reader.devices().map_err(|message| malformed(path, &message))?;
+        let mut reader = Reader {
+            values: &values,
+            budget,
+            memory: MEMORY / 2,
+            is_full: false,
+            stacks: Stacks::default(),
+        };
+        let devices = reader.devices().map_err(|message| match reader.is_full {
+            true => refusal(path, Refused::TooLarge { offset: values.length }),
+            false => malformed(path, &message),
+        })?;
         Ok(Snapshot { source: path.to_path_buf(), devices })
     }
 }
@@ -156,10 +170,17 @@ struct Reader<'v> {
     /// The number of records that may still be visited. An ordinary file has more bytes than records. Without this
     /// limit, a file that references the same records again and again could keep the reader busy forever.
     budget: usize,
-    /// The number of bytes that the texts of further frames may have.
-    text: usize,
+    /// The number of bytes that further frames, stacks and blocks may need. A file that references the same records
+    /// again and again can need much more memory than its values.
+    memory: usize,
+    is_full: bool,
     stacks: Stacks,
 }
+
+/// Estimated memory for an event or a block, in bytes.
+const PER_BLOCK: usize = 112;
+/// Estimated memory for a stack without its frames, in bytes.
+const PER_STACK: usize = 64;
 
 /// The blocks in use at the end, by address: the requested bytes and the stack of each block.
 type Active = BTreeMap<i64, (i64, StackId)>;
@@ -176,7 +197,9 @@ impl Reader<'_> {
             let of_device = active.entry(device).or_default();
             of_device.0 = of_device.0.saturating_add(size);
             let mut address = self.int(segment, "address").unwrap_or(0);
-            for block in self.list(segment, "blocks")? {
+            let blocks = self.list(segment, "blocks")?;
+            self.spend(blocks.len() * PER_BLOCK)?;
+            for block in blocks {
                 let size = self.int(block, "size").ok_or("contains a block without size")?;
                 let here = self.int(block, "address").unwrap_or(address);
                 address = here.saturating_add(size);
@@ -209,6 +232,7 @@ impl Reader<'_> {
     /// Returns the number of a device's events, and the device's blocks with their lifetimes and stacks.
     fn blocks(&mut self, events: Vec<ValueId>, mut in_use: Active) -> Parsed<(usize, Vec<Block>)> {
         let count = events.len();
+        self.spend(count * PER_BLOCK)?;
         let mut blocks: Vec<Block> = Vec::new();
         let mut live: FxHashMap<i64, usize> = FxHashMap::default();
         for (at, event) in events.into_iter().enumerate() {
@@ -257,8 +281,17 @@ impl Reader<'_> {
         if stack.is_empty() {
             return Ok(instead);
         }
-        let id = StackId(self.stacks.all.len() as u32);
-        self.stacks.all.push(stack);
+        self.spend(PER_STACK)?;
+        let id = match self.stacks.known.get(&stack) {
+            Some(known) => *known,
+            None => {
+                self.spend(stack.len() * size_of::<Arc<str>>())?;
+                let id = StackId(self.stacks.all.len() as u32);
+                self.stacks.all.push(stack.clone());
+                self.stacks.known.insert(stack, id);
+                id
+            }
+        };
         self.stacks.of_lists.insert(frames, id);
         Ok(id)
     }
@@ -271,13 +304,19 @@ impl Reader<'_> {
         let (Some(name), Some(file)) = (text("name"), text("filename")) else {
             return Err("contains a frame without name or filename".to_owned());
         };
-        let left = self.text.checked_sub(name.len() + file.len());
-        self.text = left.ok_or("contains too many long frames")?;
+        self.spend(name.len() + file.len())?;
         let is_python = file.ends_with(".py") || file.starts_with('<');
         let text = if is_python { shown(file, name) } else { name.to_owned() };
         let found = Frame(text.into(), is_python);
         self.stacks.frames.insert(frame, found.clone());
         Ok(found)
+    }
+
+    fn spend(&mut self, bytes: usize) -> Parsed<()> {
+        let left = self.memory.checked_sub(bytes);
+        self.is_full |= left.is_none();
+        self.memory = left.ok_or("needs too much memory")?;
+        Ok(())
     }
 
     /// The records in the list that a record stores under a key.

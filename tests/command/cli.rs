@@ -307,6 +307,20 @@ fn exit_code_1_must_be_requested() {
 }
 
 #[test]
+fn a_quiet_run_still_says_in_one_line_why_it_does_not_succeed() {
+    let place = Place::new();
+    let cases =
+        [(1, ROCM, "--exit-code"), (3, CNN, "--strict-comparability"), (3, CUDA, "--fail-on=1%")];
+    for (code, baseline, option) in cases {
+        let candidate = if baseline == ROCM { CUDA } else { ROCM };
+        let (_, told) = ends(code, place.diff(&[baseline, candidate, "-q", option]));
+        let name = option.split('=').next().expect("a name");
+        assert!(told.lines().count() == 1 && told.contains(name), "{option}: {told}");
+    }
+    assert_eq!(ends(0, place.diff(&[ROCM, CUDA, "-q"])).1, "");
+}
+
+#[test]
 fn every_format_goes_to_stdout_only() {
     let place = Place::new();
     let run = |format: &str| ends(0, place.diff(&[ROCM, CUDA, "--format", format])).0;

@@ -350,6 +350,7 @@ fn github_annotates_the_line_that_calls_and_markdown_lists_all() {
         "{lines}"
     );
     let markdown = text(&gate(&extra_op(), &["--format", "md"]));
+    assert!(markdown.starts_with("## tracetree gate: fail\n"), "{markdown}");
     assert!(markdown.contains("| failed | `new_op` |"), "{markdown}");
     let unknown = gate(&extra_op(), &["--format", "jsno"]);
     assert_eq!(code(&unknown), 2);

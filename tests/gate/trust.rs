@@ -154,6 +154,22 @@ fn more_copied_bytes_violate_the_rule_about_copies() {
     assert_eq!(check(&copying(65_792), &copying(16_448)).outcome, Outcome::Pass);
 }
 
+#[test]
+fn programs_without_a_counterpart_for_half_of_their_ops_are_not_compared() {
+    let without = |removed: usize| {
+        side(&steps(3, |t, _| {
+            for number in removed..10 {
+                t.op(format!("aten::op{number}").as_str(), |t| t.kernel("gemm", 10.0));
+            }
+        }))
+    };
+    // Of the 14 ops of both sides, 6 have no counterpart; of 13, 7.
+    assert_eq!(check(&without(0), &without(6)).outcome, Outcome::Fail);
+    let gate = check(&without(0), &without(7));
+    assert_eq!(gate.outcome, Outcome::Inconclusive, "{}", gate.headline());
+    assert!(gate.headline().contains("different programs: 54%"), "{}", gate.headline());
+}
+
 /// A recorded trace in which `change` changes the start and duration of each event, in µs. The flag says whether the
 /// event ran on the GPU.
 fn changed(path: &Path, mut change: impl FnMut(bool, &mut f64, &mut f64)) -> Recording {

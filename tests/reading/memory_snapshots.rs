@@ -152,6 +152,19 @@ fn a_list_of_one_list_over_and_over_ends_early() {
     assert!(error.contains("again and again"), "{error}");
 }
 
+/// In this file, each of the many events is the same record, so an event needs two bytes in the file and a block in
+/// memory.
+#[test]
+fn a_file_whose_events_need_gigabytes_is_refused() {
+    let mut bytes = b"\x80\x04}(\x8c\x08segments]\x8c\x0ddevice_traces](](}\x94(".to_vec();
+    bytes.extend(b"\x8c\x06action\x8c\x05alloc\x8c\x04addrK\x01\x8c\x04sizeK\x01u");
+    bytes.extend(b"h\x00".repeat(5_000_000));
+    bytes.extend(b"eeu.");
+    let error = refused(&bytes);
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded, "{error}");
+    assert!(error.to_string().contains("max_entries"), "{error}");
+}
+
 #[test]
 fn a_cycle_ends() {
     // `segments` is a list that contains itself.

@@ -7,6 +7,7 @@ use super::format::Format;
 use super::only::Only;
 use super::outcome::Outcome;
 use super::output::Console;
+use super::words::counted;
 use super::{load, mistakes, summary};
 use std::path::{Path, PathBuf};
 use tracetree::analysis::Analysis;
@@ -131,13 +132,19 @@ fn run_pair(
         }
         args.emit.show(&args.output, console);
     }
-    if args.selection.strict_comparability && !analysis.comparability().is_comparable() {
+    let obstacle = analysis.comparability().obstacles().next();
+    if let Some(obstacle) = obstacle.filter(|_| args.selection.strict_comparability) {
+        let reason = one_line(&obstacle.message);
+        console.say_if_quiet(&format!("--strict-comparability: {}: {reason}", obstacle.code));
         return Ok(Outcome::NotComparable);
     }
-    let differs = args.exit_code && report.summary().points_of_difference > 0;
     let limits = check_limits(args, analysis, console);
-    let is_passed = limits == GateOutcome::Pass;
-    Ok(if is_passed && differs { Outcome::Differences } else { limits.into() })
+    let points = report.summary().points_of_difference;
+    if limits != GateOutcome::Pass || !args.exit_code || points == 0 {
+        return Ok(limits.into());
+    }
+    console.say_if_quiet(&format!("--exit-code: {} of difference", counted(points, "point")));
+    Ok(Outcome::Differences)
 }
 
 /// Checks each limit of `--fail-on` and prints the result to stderr. If one limit is exceeded and another limit is

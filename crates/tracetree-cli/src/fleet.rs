@@ -159,12 +159,16 @@ pub(super) fn nothing_compared(fleet: &Fleet) -> Error {
 fn outcome(fleet: &Fleet, args: &DiffArgs, console: &mut Console) -> Outcome {
     let strict = args.selection.strict_comparability;
     if strict && fleet.ranks.iter().any(|rank| !rank.is_comparable) {
+        console.say_if_quiet("--strict-comparability: some ranks cannot be compared");
         return Outcome::NotComparable;
     }
     let differs = args.exit_code && fleet.ranks.iter().any(|rank| rank.points_of_difference > 0);
     let limits = check_limits(fleet, args, console);
-    let is_passed = limits == GateOutcome::Pass;
-    if is_passed && differs { Outcome::Differences } else { limits.into() }
+    if limits != GateOutcome::Pass || !differs {
+        return limits.into();
+    }
+    console.say_if_quiet("--exit-code: some ranks differ");
+    Outcome::Differences
 }
 
 /// Checks each rank against the limits of `--fail-on`. If no rank exceeds a limit, but some pairs failed, are damaged
@@ -192,6 +196,9 @@ fn check_limits(fleet: &Fleet, args: &DiffArgs, console: &mut Console) -> GateOu
         (true, false) => GateOutcome::Inconclusive,
         (true, true) => GateOutcome::Pass,
     };
+    if let Some(first) = exceeded.first().or(unknown.first()) {
+        console.say_if_quiet(first);
+    }
     say_some(exceeded.into_iter().chain(unknown), "see ranks.csv", console);
     outcome
 }

@@ -310,3 +310,33 @@ pub(super) enum Seen {
     /// A step ended at the given time.
     Step(i64),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The end of a program that launches a kernel of 8 µs, works for `host` µs and waits for the kernel. Each
+    /// latency takes 4 µs, so the kernel ends after 12 µs.
+    fn waits_after(host: i64) -> i64 {
+        let typical = Typical::default();
+        let works = vec![PlayWork {
+            call: CallId(0),
+            time: 8_000,
+            stream: 0,
+            kind: WorkKind(0),
+            latency: Some(4_000),
+            waits: None,
+            typical: &typical,
+            is_apart: false,
+        }];
+        let line = vec![Do::Launch(0, 1), Do::Host(1_000 * host), Do::Wait(0), Do::Step];
+        let waits: Vec<(CallId, &[Behind], i64)> =
+            vec![(CallId(0), &[Behind { stream: 0, back: 0 }], 4_000)];
+        Program { line, works, waits, ..Program::default() }.play().end / 1_000
+    }
+
+    #[test]
+    fn a_wait_ends_its_latency_after_the_kernel_unless_it_starts_later() {
+        assert_eq!([1, 12, 14, 16, 17].map(waits_after), [16, 16, 16, 16, 17]);
+    }
+}

@@ -204,3 +204,19 @@ pub(super) fn unnamed(analysis: &Analysis) -> Option<String> {
     let remainder = changes.remainder().filter(|_| changes.unmatched_calls() > 0)?;
     Some(format!("no change names all calls that differ: {remainder}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_some_steps_can_lack_calls_that_all_steps_of_the_other_side_have() {
+        let lacks =
+            |one: [u64; 2], two: &[u64]| lacks(Range::of(one.into()), Range::of(two.into()));
+        assert!(lacks([2, 2], &[1, 2, 2]) && lacks([2, 2], &[0, 0, 2]));
+        // The calls vary on both sides, no step lacks them, or all steps do.
+        assert!(
+            !lacks([1, 2], &[0, 1, 2]) && !lacks([2, 2], &[2, 2, 3]) && !lacks([2, 2], &[1, 1])
+        );
+    }
+}
