@@ -10,9 +10,6 @@ pub(super) const TOKEN: i64 = 64;
 /// Score of two identical siblings. In a run of similar siblings, a match with an identical sibling must outweigh a
 /// match with a larger, changed sibling that shares slightly more tokens.
 pub(super) const EXACT: i64 = 3 * TOKEN;
-/// [`EXACT`] counts at most this many times for calls that are rarer than most calls of their lists. The limit keeps one
-/// call that moved from outweighing all calls that it moved past.
-pub(super) const RAREST: u32 = 8;
 /// Score for identical arguments, in addition to the score of the shared argument token. The value is half a token,
 /// because one additional shared nested call is better evidence than identical arguments.
 pub(super) const ARGUMENTS: i64 = TOKEN / 2;

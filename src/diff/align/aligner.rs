@@ -45,8 +45,8 @@ pub(super) struct Aligner<'a> {
     pub(super) scope: PerSide<Range<u32>>,
     /// Length of the longer of the two lists that are being aligned.
     pub(super) siblings: usize,
-    /// The calls in the baseline list that is being aligned, each with its preorder position.
-    pub(super) row: Vec<(u32, u32)>,
+    /// Preorder positions of the calls in the baseline list that is being aligned.
+    pub(super) row: Vec<u32>,
     /// For each unmatched call in the lists, the number of siblings in its gap. The maps of both
     /// sides are empty if no gap is crowded.
     pub(super) crowds: PerSide<FxHashMap<u32, usize>>,

@@ -12,7 +12,7 @@
 use super::aligner::Aligner;
 use super::bare_layers::{Layers, Token, layers};
 use super::compare::{Compare, Tokens};
-use super::layers::{Credit, Row, contents_differ, credits};
+use super::layers::{Credit, credits};
 use super::plain::shared_tokens;
 use super::sequence;
 use crate::diff::keys::Key;
@@ -114,12 +114,7 @@ fn extra(
     if !is_backward && is_without_copies(whole[longer.other()], whole[longer], length) {
         return None;
     }
-    let mut blocks = Blocks::new(tokens, &ranges, is_backward);
-    // The calls that differ from one repetition to the next show which repetitions are extra.
-    if contents_differ(&blocks.row(), blocks.exact().as_ref().map(Vec::as_slice)) {
-        return None;
-    }
-    let extra = blocks.extra(longer)?;
+    let extra = Blocks::new(tokens, &ranges, is_backward).extra(longer)?;
     // The extra layers must explain most of the difference in length.
     let removed: usize = extra.iter().map(Range::len).sum();
     let surplus = tokens[longer].len().saturating_sub(tokens[longer.other()].len());
@@ -236,23 +231,16 @@ impl Blocks {
         }
     }
 
-    /// The positions of the layers.
-    fn row(&self) -> Row {
-        self.0.as_ref().map(|blocks| (0..blocks.len()).filter(|&at| blocks[at].is_layer).collect())
-    }
-
-    fn exact(&self) -> PerSide<Vec<u64>> {
-        self.0.as_ref().map(|blocks| blocks.iter().map(|block| block.exact).collect())
-    }
-
     /// Computes the credit of each layer, which compensates for the calls that the layer lacks.
     fn credit_layers(&mut self) {
-        let row = self.row();
+        let row = self.0.as_ref().map(|blocks| -> Vec<usize> {
+            (0..blocks.len()).filter(|&at| blocks[at].is_layer).collect()
+        });
         let full = self.0.as_ref().map(|blocks| -> Vec<i64> {
             blocks.iter().map(|block| TOKEN * block.tokens.len() as i64).collect()
         });
         let full = full.as_ref().map(Vec::as_slice);
-        let credits = credits(&row, full, false, |i, j| self.shared(i, j));
+        let credits = credits(&row, full, |i, j| self.shared(i, j));
         for side in Side::BOTH {
             for (&at, &credit) in row[side].iter().zip(&credits[side]) {
                 self.0[side][at].credit = credit;

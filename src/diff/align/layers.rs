@@ -12,7 +12,6 @@
 use crate::diff::keys::Key;
 use crate::diff::weights::{LAYER_CELLS, LAYERS};
 use crate::side::{PerSide, Side};
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// A run: on each side, the positions of the elements that have the run's key.
@@ -55,25 +54,12 @@ impl Credit {
     }
 }
 
-/// Whether no contents are those of most elements of a run, as in a loop over a growing input.
-pub(super) fn contents_differ(row: &Row, exact: PerSide<&[u64]>) -> bool {
-    Side::BOTH.into_iter().all(|side| {
-        let mut counts: FxHashMap<u64, usize> = FxHashMap::default();
-        row[side].iter().for_each(|&at| *counts.entry(exact[side][at]).or_default() += 1);
-        counts.into_values().all(|count| 2 * count <= row[side].len())
-    })
-}
-
 /// The credit of each layer in a run. The credit is `None` if a layer's best score is less than half of the score that
 /// its best counterpart has with a copy of itself. The two elements are then considered different layers. `full`
 /// contains the score of each element with a copy of itself.
-///
-/// In a loop, an element with an identical counterpart is matched with that counterpart or not at all, so it has no credit
-/// either.
 pub(super) fn credits(
     row: &Row,
     full: PerSide<&[i64]>,
-    is_loop: bool,
     mut score: impl FnMut(usize, usize) -> i64,
 ) -> PerSide<Vec<Option<Credit>>> {
     // The best score of each element, and the position of the counterpart with that score.
@@ -99,9 +85,6 @@ pub(super) fn credits(
             };
             (2 * best >= full).then_some(credit)
         };
-        // The best score of an element with an identical counterpart is that of a copy.
-        let has_twin = |(best, other): (i64, usize)| best >= full[side.other()][other];
-        let credit = |best| credit(best).filter(|_| !is_loop || !has_twin(*best));
         best[side].iter().map(credit).collect()
     })
 }

@@ -211,7 +211,7 @@ impl<'a> Aligner<'a> {
         self.siblings = lists.baseline.len().max(lists.candidate.len());
         self.row.clear();
         let baseline = self.outlines.baseline;
-        self.row.extend(lists.baseline.iter().map(|&call| (baseline.position(call), call)));
+        self.row.extend(lists.baseline.iter().map(|&call| baseline.position(call)));
         let mut work = vec![lists];
         while let Some(lists) = work.pop() {
             let found = self.align_siblings(lists.as_ref().map(Vec::as_slice));

@@ -12,7 +12,7 @@ use super::aligner::Aligner;
 use crate::diff::relation::Relation;
 use crate::diff::weights::MOVED_RUN;
 use crate::side::{PerSide, Side};
-use rustc_hash::{FxHashSet, FxHasher};
+use rustc_hash::FxHasher;
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
@@ -23,7 +23,6 @@ impl Aligner<'_> {
         if runs.baseline.is_empty() || runs.candidate.is_empty() {
             return;
         }
-        let exact = &self.outlines.baseline.exact;
         let theirs = self.windows(Side::Candidate, &runs.candidate);
         let mut equal: Vec<(&[u32], &[u32])> = Vec::new();
         for (hash, mine) in self.windows(Side::Baseline, &runs.baseline) {
@@ -32,15 +31,6 @@ impl Aligner<'_> {
             }
         }
         equal.sort_unstable();
-        // A run of calls that all have identical calls in place is one repetition of a loop: it is extra, not moved.
-        let in_place: FxHashSet<u64> = self
-            .row
-            .iter()
-            .filter(|row| self.stays_equal(row.1))
-            .map(|row| exact[row.1 as usize])
-            .collect();
-        equal
-            .retain(|(mine, _)| !mine.iter().all(|&call| in_place.contains(&exact[call as usize])));
         for (mine, theirs) in equal {
             for (&a, &b) in mine.iter().zip(theirs) {
                 if self.is_free(Side::Baseline, a)

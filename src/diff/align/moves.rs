@@ -417,11 +417,7 @@ impl Aligner<'_> {
                 && !taken.candidate.contains(&b.call)
                 && self.is_free(Side::Baseline, a.call)
                 && self.is_free(Side::Candidate, b.call);
-            if free
-                && self.can_have_moved(a.call, b.call)
-                && self.is_alike(a.call, b.call)
-                && !(reach == NEAR && self.passes_its_like(a, b))
-            {
+            if free && self.can_have_moved(a.call, b.call) && self.is_alike(a.call, b.call) {
                 taken.baseline.insert(a.call);
                 taken.candidate.insert(b.call);
                 chosen.push((a, b));
@@ -459,35 +455,14 @@ impl Aligner<'_> {
         a.place.abs_diff(b.place) <= reach || self.stand_beside(a.place, b.place)
     }
 
-    /// Whether a call would have moved past an identical call that stayed in place, and further than a swap of neighbors:
-    /// one repetition of a loop does not move past another.
-    fn passes_its_like(&self, a: Lost, b: Lost) -> bool {
-        let (from, to) = (a.place.min(b.place), a.place.max(b.place));
-        let first = self.row.partition_point(|&(at, _)| at < from);
-        let exact = |call: u32| self.outlines.baseline.exact[call as usize];
-        let mut between = self.row[first..].iter().take_while(|&&(at, _)| at < to);
-        self.is_equal(a.call, b.call)
-            && !self.stand_beside(a.place, b.place)
-            && between.any(|&(_, call)| exact(call) == exact(a.call) && self.stays_equal(call))
-    }
-
-    /// Whether a baseline call is matched in place with an identical call.
-    pub(super) fn stays_equal(&self, call: u32) -> bool {
-        let links = self.both.links;
-        let partner = links.partner(Side::Baseline, call);
-        partner.is_some_and(|partner| self.is_equal(call, partner))
-            && !links.is_moved(Side::Baseline, call)
-    }
-
     /// Whether at most one sibling lies between two positions. The size of the sibling in between does not matter: a
     /// call that swapped places with a whole forward pass still counts as being next to that pass.
     fn stand_beside(&self, one: u32, two: u32) -> bool {
         let baseline = self.outlines.baseline;
         let behind = baseline.position(self.scope.baseline.end);
-        let rank = |place: u32| self.row.partition_point(|&(at, _)| at <= place);
+        let rank = |place: u32| self.row.partition_point(|&at| at <= place);
         let are_within = || {
-            self.row.first().is_some_and(|&(first, _)| one.min(two) >= first)
-                && one.max(two) <= behind
+            self.row.first().is_some_and(|&first| one.min(two) >= first) && one.max(two) <= behind
         };
         rank(one).abs_diff(rank(two)) <= SIBLINGS_BESIDE && are_within()
     }

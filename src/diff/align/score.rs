@@ -11,8 +11,7 @@ use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
 use crate::diff::weights::{
-    AFFINITY, ARGUMENTS, EXACT, LAYER, LAYERS, LEAST_RUN, NAME, QUERY, RAREST, SETTLED, TOKEN,
-    WRAPPED,
+    AFFINITY, ARGUMENTS, EXACT, LAYER, LAYERS, NAME, QUERY, SETTLED, TOKEN, WRAPPED,
 };
 use crate::program::Program;
 use crate::side::{PerSide, Side};
@@ -49,9 +48,6 @@ struct Element {
     call: u32,
     key: Key,
     exact: u64,
-    /// How much rarer the contents of the call are in the lists than those of most calls. In a loop, the calls that
-    /// differ from one repetition to the next show which repetitions match.
-    rarity: i64,
     /// Hash of the call's exact name.
     name: u64,
     /// Number of tokens in the element, including its whole subtree.
@@ -136,12 +132,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
     }
 
     fn look_up(&mut self) {
-        let exact = |side: Side, call: u32| self.outlines[side].exact[call as usize];
-        let key = |side: Side, call: u32| u64::from(self.outlines[side].keys[call as usize].0);
-        let contents = Occurrences::of(self.lists, exact);
-        let names = Occurrences::of(self.lists, key);
-        let usual = contents.usual(self.lists, exact);
-        self.known = PerSide::from_fn(|side| self.elements_of(side, &contents, &names, usual));
+        self.known = PerSide::from_fn(|side| self.elements_of(side));
         let cores = PerSide::from_fn(|side| {
             let wrappers = self.known[side].iter().filter(|element| element.is_new_name);
             self.bags.keys_inside(side, wrappers.map(|element| element.call))
@@ -176,29 +167,42 @@ impl<'a, 'b> Siblings<'a, 'b> {
         if rows.is_empty() {
             return;
         }
-        let full = |element: &Element| element.score_of_twins();
+        let full = |element: &Element| TOKEN * (element.tokens + 1) + EXACT;
         let full = self.known.as_ref().map(|elements| elements.iter().map(full).collect());
         let full: PerSide<Vec<i64>> = full;
         for row in rows {
             let full = full.as_ref().map(Vec::as_slice);
-            let is_loop = self.is_loop(&row);
-            let credits = layers::credits(&row, full, is_loop, |i, j| self.nameless_score(i, j));
+            let credits = layers::credits(&row, full, |i, j| self.nameless_score(i, j));
+            let has_twin = self.repetitions_with_twin(&row);
             for side in Side::BOTH {
-                for (&at, &credit) in row[side].iter().zip(&credits[side]) {
-                    self.known[side][at].in_row = true;
-                    self.known[side][at].credit = credit;
+                for (at, &credit) in row[side].iter().zip(&credits[side]) {
+                    self.known[side][*at].in_row = true;
+                    self.known[side][*at].credit = credit.filter(|_| !has_twin[side].contains(at));
                 }
             }
         }
     }
 
-    /// Whether a row consists of repeated calls of one frame, which are not layers.
-    fn is_loop(&self, row: &Row) -> bool {
-        let elements = |side: Side| row[side].iter().map(move |&at| (side, &self.known[side][at]));
-        let mut all = elements(Side::Baseline).chain(elements(Side::Candidate));
-        let name = row.baseline.first().map(|&at| self.known.baseline[at].name);
-        all.all(|(side, element)| {
-            Some(element.name) == name && self.outlines[side].kind(element.call) == CallKind::Frame
+    /// In a row of repeated calls of one frame, the positions of the calls that have an identical call on the opposite
+    /// side. These calls are not layers: they are matched with the identical calls, or not at all.
+    fn repetitions_with_twin(&self, row: &Row) -> PerSide<FxHashSet<usize>> {
+        let elements = |side: Side| row[side].iter().map(move |&at| &self.known[side][at]);
+        let mut names = Side::BOTH.into_iter().flat_map(elements).map(|element| element.name);
+        let first = names.next();
+        let is_frame = |side: Side, element: &Element| {
+            self.outlines[side].kind(element.call) == CallKind::Frame
+        };
+        let are_repetitions = names.all(|name| Some(name) == first)
+            && elements(Side::Baseline).all(|element| is_frame(Side::Baseline, element));
+        if !are_repetitions {
+            return PerSide::default();
+        }
+        let exact = PerSide::from_fn(|side| {
+            elements(side).map(|element| element.exact).collect::<FxHashSet<u64>>()
+        });
+        PerSide::from_fn(|side| {
+            let has_twin = |&at: &usize| exact[side.other()].contains(&self.known[side][at].exact);
+            row[side].iter().copied().filter(has_twin).collect()
         })
     }
 
@@ -209,33 +213,28 @@ impl<'a, 'b> Siblings<'a, 'b> {
         score - name_bonus(one, two)
     }
 
-    /// `usual` is the number of times that the contents of most calls occur.
-    fn elements_of(
-        &self,
-        side: Side,
-        contents: &Occurrences,
-        names: &Occurrences,
-        usual: u32,
-    ) -> Vec<Element> {
+    fn elements_of(&self, side: Side) -> Vec<Element> {
         let (outline, tree) = (self.outlines[side], self.programs[side].tree());
+        let exact = |side: Side, call: u32| self.outlines[side].exact[call as usize];
+        let key = |side: Side, call: u32| u64::from(self.outlines[side].keys[call as usize].0);
+        let novel = surplus(self.lists, side, exact);
+        let new_names = surplus(self.lists, side, key);
         let known = |range: &Range<usize>| {
             let calls = &self.lists[side][range.clone()];
             let call = calls[0];
-            let (key, exact) = (outline.keys[call as usize], outline.exact[call as usize]);
             let mut name = FxHasher::default();
             tree.name(CallId(call)).hash(&mut name);
             Element {
                 call,
-                key,
-                exact,
-                rarity: i64::from((usual / contents.most(exact)).clamp(1, RAREST)),
+                key: outline.keys[call as usize],
+                exact: outline.exact[call as usize],
                 name: name.finish(),
                 tokens: calls.iter().map(|&call| i64::from(outline.weight(call))).sum(),
                 is_run: calls.len() > 1,
                 is_gpu: outline.is_gpu(call),
                 is_query: outline.is_query(call),
-                is_novel: contents.is_surplus(side, exact),
-                is_new_name: names.is_surplus(side, u64::from(key.0)),
+                is_novel: novel[range.start],
+                is_new_name: new_names[range.start],
                 may_be_wrapped: false,
                 in_row: false,
                 credit: None,
@@ -269,7 +268,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
             return QUERY;
         }
         if one.exact == two.exact {
-            return one.score_of_twins() + name_bonus(one, two);
+            return TOKEN * (one.tokens + 1) + EXACT + name_bonus(one, two);
         }
         if is_one_inside_other(self.outlines, a, b) {
             return self.affinity(i, j);
@@ -296,7 +295,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
             return if same_key { 2 * TOKEN + NAME } else { TOKEN / 4 };
         }
         if same_key && one.exact == two.exact {
-            return one.score_of_twins() + NAME;
+            return TOKEN * (common + 1) + EXACT + NAME;
         }
         let settled = !one.is_novel && !two.is_novel;
         match (same_key, settled) {
@@ -406,22 +405,6 @@ impl<'a, 'b> Siblings<'a, 'b> {
     }
 }
 
-impl Siblings<'_, '_> {
-    /// Tokens of which only those of rare calls are equal, so that the plain path follows these calls. `None` if the
-    /// lists share no rare call.
-    fn rare_tokens(&mut self, ranges: PerSide<Range<usize>>) -> Option<Tokens> {
-        self.known(0, 0);
-        let of = |side: Side| -> Vec<u64> {
-            let elements = self.known[side][ranges[side].clone()].iter().enumerate();
-            // No hash is this small, and the two sides have different numbers.
-            let own = |at: usize| 2 * at as u64 + u64::from(side == Side::Baseline);
-            elements.map(|(at, one)| if one.rarity > 1 { one.exact } else { own(at) }).collect()
-        };
-        let tokens = (of(Side::Baseline), of(Side::Candidate));
-        (shared_tokens(&tokens.0, &tokens.1) > 0).then_some(tokens)
-    }
-}
-
 impl Compare for Siblings<'_, '_> {
     fn lengths(&self) -> (usize, usize) {
         (self.elements.baseline.len(), self.elements.candidate.len())
@@ -521,7 +504,6 @@ impl Compare for Siblings<'_, '_> {
             let elements = self.elements[side][elements].iter();
             elements.map(|element| self.lists[side][element.start]).collect()
         };
-        let ranges = PerSide::new(a.clone(), b.clone());
         let lists = PerSide::new(first(Side::Baseline, a), first(Side::Candidate, b));
         let levels: [fn(&Outline<'_>, u32) -> u64; 3] = [
             |outline, call| outline.exact[call as usize],
@@ -544,17 +526,11 @@ impl Compare for Siblings<'_, '_> {
                 chosen.push(tokens);
             }
         }
-        chosen.extend(self.rare_tokens(ranges));
         chosen
     }
 }
 
 impl Element {
-    /// The score of the call opposite an identical call.
-    fn score_of_twins(&self) -> i64 {
-        TOKEN * (self.tokens + 1) + EXACT * self.rarity
-    }
-
     /// Whether this element may be a wrapper around a call that has the same name as `inner`.
     fn wraps(&self, inner: &Element) -> bool {
         self.is_new_name && inner.may_be_wrapped
@@ -565,44 +541,17 @@ fn name_bonus(one: &Element, two: &Element) -> i64 {
     if one.name == two.name { NAME } else { 0 }
 }
 
-/// How often each token occurs in two lists.
-struct Occurrences(FxHashMap<u64, PerSide<u32>>);
-
-impl Occurrences {
-    fn of(lists: PerSide<&[u32]>, token: impl Fn(Side, u32) -> u64) -> Occurrences {
-        let mut counts: FxHashMap<u64, PerSide<u32>> = FxHashMap::default();
-        for side in Side::BOTH {
-            for &call in lists[side] {
-                counts.entry(token(side, call)).or_default()[side] += 1;
-            }
-        }
-        Occurrences(counts)
+/// For each call in the list of `side`, whether the call's token occurs more often in this list than in the opposite
+/// list. If so, some calls with this token have no counterpart with the same token.
+fn surplus(lists: PerSide<&[u32]>, side: Side, token: impl Fn(Side, u32) -> u64) -> Vec<bool> {
+    let mut surplus: FxHashMap<u64, i64> = FxHashMap::default();
+    for &call in lists[side] {
+        *surplus.entry(token(side, call)).or_default() += 1;
     }
-
-    /// Whether the token occurs more often in the list of `side` than in the opposite list. If so, some calls with this
-    /// token have no counterpart with the same token.
-    fn is_surplus(&self, side: Side, token: u64) -> bool {
-        let counts = &self.0[&token];
-        counts[side] > counts[side.other()]
+    for &call in lists[side.other()] {
+        *surplus.entry(token(side.other(), call)).or_default() -= 1;
     }
-
-    /// How often a token occurs in the list in which it occurs more often.
-    fn most(&self, token: u64) -> u32 {
-        let counts = &self.0[&token];
-        counts.baseline.max(counts.candidate)
-    }
-
-    /// How often the token of the median call occurs; 1 if the lists are short.
-    fn usual(&self, lists: PerSide<&[u32]>, token: impl Fn(Side, u32) -> u64) -> u32 {
-        if lists.baseline.len().min(lists.candidate.len()) < LEAST_RUN {
-            return 1;
-        }
-        let of_side = |side: Side| lists[side].iter().map(move |&call| (side, call));
-        let calls = Side::BOTH.into_iter().flat_map(of_side);
-        let mut counts: Vec<u32> = calls.map(|(side, call)| self.most(token(side, call))).collect();
-        let middle = counts.len() / 2;
-        *counts.select_nth_unstable(middle).1
-    }
+    lists[side].iter().map(|&call| surplus[&token(side, call)] > 0).collect()
 }
 
 fn launches_agree(outlines: PerSide<&Outline<'_>>, lists: PerSide<&[u32]>) -> FxHashMap<Key, bool> {

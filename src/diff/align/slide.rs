@@ -67,8 +67,7 @@ impl Hole {
 /// 3. the same elements are also unmatched elsewhere on the opposite side;
 /// 4. the gap begins a step;
 /// 5. the gap is at the end of the list;
-/// 6. the gap is next to a gap on the opposite side;
-/// 7. the gap is as far in front as possible, if an equally long gap of the opposite side follows.
+/// 6. the gap is next to a gap on the opposite side.
 pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usize)>) {
     let (n, m) = compare.lengths();
     let inner = pairs.iter().map(|&(i, j)| (i + 1, j + 1));
@@ -190,13 +189,6 @@ fn best_slide(
             Hole { side: Side::Candidate, first: first.1, length: gap.1 }
         }
     };
-    // If one side has as many elements in its beginning as the other has further on, the recordings are shifted: the gap
-    // begins with a whole repetition.
-    let own = hole(first);
-    let behind = if own.side == Side::Baseline { first.1 } else { first.0 };
-    let is_shifted = holes
-        .iter()
-        .any(|other| other.side != own.side && other.length == own.length && other.first > behind);
     let (mut best, mut gain) = (0, 0);
     let mut most = ((gain, false, place_of(compare, holes, hole(first))), ends);
     for (count, slid) in moved.enumerate() {
@@ -211,8 +203,7 @@ fn best_slide(
         let merges = (gap.0 > 0 && mine > 0) || (gap.1 > 0 && theirs > 0);
         let place = place_of(compare, holes, hole(slid.first));
         let worth = ((gain, merges, place), slid.ends);
-        let is_earlier = is_shifted && slid.first < first && worth == most;
-        if worth > most || is_earlier || (meets && worth.0 == most.0 && best == 0) {
+        if worth > most || (meets && worth.0 == most.0 && best == 0) {
             (best, most) = (count + 1, worth);
         }
         if slid.behind != (0, 0) {
