@@ -172,6 +172,7 @@ impl Wall {
     }
 
     /// Busy time of each row, by position, in all steps: also in those without a counterpart.
+    #[cfg(feature = "html")]
     pub(crate) fn busy_in_window(&self) -> impl Iterator<Item = PerSide<Nanos>> {
         let rows = self.busy.iter().zip(&self.busy_alone);
         rows.map(|(busy, alone)| PerSide::from_fn(|side| busy[side] + alone[side]))
