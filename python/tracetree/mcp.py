@@ -202,7 +202,7 @@ def site_lines(d: Comparison, change: int, traces: Traces) -> list[str]:
 def site_of(node: Node, row: dict[str, Any]) -> str:
     """The name, module, source line, arguments and time of a call."""
     frames = (call.name for call in reversed([*node.ancestors, node]) if call.kind == "frame" and ".py(" in call.name)
-    time = row[f"time_{node.side}_us"]
+    time = row[f"attributed_{node.side}_us"]
     parts = {
         "name": node.name,
         "module": node.module,
