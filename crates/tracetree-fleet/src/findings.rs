@@ -29,8 +29,9 @@ const NAMED: usize = 3;
 /// Lists the findings in this order: pairs that were not compared, changes on all ranks, findings about single ranks,
 /// changes on some ranks, the speed of the same program, and what was the same in the baseline.
 pub(super) fn of(fleet: &Fleet) -> Vec<Finding> {
-    let stragglers = stragglers(fleet);
-    let slowed = got_slower(fleet);
+    let slowed = fleet.slowed();
+    let stragglers = stragglers(fleet, &slowed);
+    let slowed = got_slower(&slowed);
     let single = |name: &str| stragglers.contains_key(name) || slowed.contains_key(name);
     let (standing, new): (Vec<&Finding>, Vec<&Finding>) =
         stragglers.values().partition(|one| one.code == "STRAGGLER_BEFORE");
@@ -61,7 +62,7 @@ pub(super) fn of(fleet: &Fleet) -> Vec<Finding> {
 }
 
 /// The ranks that got slower against their own baseline. The key is the folder of the rank.
-fn got_slower(fleet: &Fleet) -> BTreeMap<String, Finding> {
+fn got_slower(slowed: &[Slowed<'_>]) -> BTreeMap<String, Finding> {
     let finding = |Slowed { change, ops }: &Slowed<'_>| {
         let message = format!(
             "{} takes {:.2}× the GPU time of its baseline, without waits (median of its role: {:.2}×){}",
@@ -74,7 +75,7 @@ fn got_slower(fleet: &Fleet) -> BTreeMap<String, Finding> {
             Finding { code: "GOT_SLOWER".to_owned(), ranks: name(change.row), count: 1, message };
         (change.row.folder.clone(), finding)
     };
-    fleet.slowed().iter().map(finding).collect()
+    slowed.iter().map(finding).collect()
 }
 
 /// The ops that got slower: `; it got slower in aten::mm: 1.40× (0.200 → 0.280 ms)`.
@@ -177,7 +178,7 @@ fn rank_of(pair: &PairRow) -> Option<u64> {
 }
 
 /// The findings about stragglers in the candidate's process groups. The key is the folder of the straggler.
-fn stragglers(fleet: &Fleet) -> BTreeMap<String, Finding> {
+fn stragglers(fleet: &Fleet, slowed: &[Slowed<'_>]) -> BTreeMap<String, Finding> {
     let mut found: BTreeMap<String, Finding> = BTreeMap::new();
     let walls: Vec<f64> = fleet.ranks.iter().map(|rank| rank.wall.candidate.as_micros()).collect();
     let wall = tracetree::analysis::robust::median(&walls);
@@ -206,7 +207,7 @@ fn stragglers(fleet: &Fleet) -> BTreeMap<String, Finding> {
             counted(others, "other rank"),
             if others == 1 { "waits" } else { "wait" },
             group.median_wait_us / 1e3,
-            slower(fleet, rank),
+            slower(fleet, slowed, rank),
         );
         let code = if before { "STRAGGLER_BEFORE" } else { "STRAGGLER" };
         let finding = Finding { code: code.to_owned(), ranks: name(rank), count: 1, message };
@@ -228,11 +229,11 @@ pub(super) fn name(rank: &RankRow) -> String {
     rank.rank.map_or_else(|| rank.folder.clone(), |rank| rank.to_string())
 }
 
-/// The ops in which a rank got slower or, if it did not, takes longer than the median of its role: `; it takes longer than the median rank of its
-/// role in aten::mm (+1.200 ms per step)`.
-fn slower(fleet: &Fleet, rank: &RankRow) -> String {
-    let is_it = |slowed: &Slowed<'_>| slowed.change.row.folder == rank.folder;
-    if let Some(slowed) = fleet.slowed().into_iter().find(is_it) {
+/// The ops in which a rank got slower or, if it did not, takes longer than the median of its role: `; it takes longer
+/// than the median rank of its role in aten::mm (+1.200 ms per step)`.
+fn slower(fleet: &Fleet, slowed: &[Slowed<'_>], rank: &RankRow) -> String {
+    let is_it = |slowed: &&Slowed<'_>| slowed.change.row.folder == rank.folder;
+    if let Some(slowed) = slowed.iter().find(is_it) {
         return slowed_in(&slowed.ops);
     }
     let ops = fleet.outliers.iter().filter(|one| {
