@@ -268,7 +268,7 @@ fn check_tokens_and_steps(
                 Some(paired) => {
                     let alone = counts.baseline + counts.candidate - 2 * paired as usize;
                     let alone = counted(alone as u64, "step");
-                    format!("{steps}; per-step figures, causes and verdicts exclude {alone} without a counterpart")
+                    format!("{steps}; per-step figures exclude {alone} without a counterpart")
                 }
                 None => steps,
             }

@@ -1,5 +1,5 @@
 //! Attributes all measured time in a [`TraceDiff`](crate::TraceDiff) to rows, one for each lowest common op, and derives
-//! everything else from these rows: wall time, changes, causes, verdicts. Each event counts in exactly one row.
+//! everything else from these rows: wall time, changes, the bill. Each event counts in exactly one row.
 //!
 //! `stages.rs` lists the stages and the values that each of them needs.
 
