@@ -211,7 +211,7 @@ impl Page {
     }
 
     /// Adds a table: the first and the last column start at the left, the others end at the right. Rows that are too long
-    /// are shortened on a screen and wrapped in a pipe.
+    /// are shortened on a screen; in a pipe, their last column is wrapped.
     fn columns(&mut self, titles: &[String; 8], rows: &[[String; 8]]) {
         let width = |at: usize| {
             let cells = rows.iter().map(|row| &row[at]).chain([&titles[at]]);
@@ -224,13 +224,14 @@ impl Page {
             for at in 1..titles.len() - 1 {
                 text += &format!("  {:>room$}", row[at], room = widths[at]);
             }
-            text += &format!("  {}", row[titles.len() - 1]);
-            let room = self.width.columns();
-            let text = text.trim_end();
+            text += "  ";
+            let last = &row[titles.len() - 1];
             match self.width {
-                Width::Pipe(_) if text.chars().count() > room => self.hanging(style, "", text),
+                Width::Pipe(_) if !last.is_empty() => self.hanging(style, &text, last),
                 Width::Pipe(_) | Width::Screen(_) => {
-                    self.lines.push(styled(style, &shorten_end(text, room)));
+                    let text = text + last;
+                    let text = shorten_end(text.trim_end(), self.width.columns());
+                    self.lines.push(styled(style, &text));
                 }
             }
         }
