@@ -161,6 +161,30 @@ fn the_largest_software_part_is_found_in_both_directions() {
 }
 
 #[test]
+fn an_op_has_the_same_class_of_work_in_both_directions() {
+    let classes = |pair: PerSide<PathBuf>| {
+        compare_files(pair, |analysis| {
+            let rows = analysis.porting().rows.iter();
+            let described = rows.map(|row| {
+                let mut names: Vec<&str> = row.name.split(" | ").collect();
+                names.sort_unstable();
+                format!("{} {} {}", names.join(" | "), row.module, row.class)
+            });
+            let mut classes: Vec<String> = described.collect();
+            classes.sort();
+            classes
+        })
+    };
+    for pair in pairs() {
+        let there = classes(pair.clone());
+        assert!(
+            !there.iter().any(|row| row.starts_with("aten::addmm") && !row.ends_with("linear"))
+        );
+        assert_eq!(there, classes(pair.swap()));
+    }
+}
+
+#[test]
 fn a_comparison_with_itself_has_no_differences() {
     for (path, _) in BUNDLED {
         compare_files(PerSide::new(path, path), |analysis| {

@@ -357,13 +357,13 @@ pub(crate) const KNOWN: [Known; 80] = [
         "examples/known/host_base.pt.trace",
         "examples/known/host_spin.pt.trace",
         ChangeKind::Ops,
-        "Added: at::cuda::spin_kernel per step launched outside of ops",
+        "Added: spin_kernel per step launched outside of ops",
     ),
     known(
         "examples/known/gpu_base.pt.trace",
         "examples/known/gpu_spin.pt.trace",
         ChangeKind::Ops,
-        "Added: at::cuda::spin_kernel per step launched outside of ops",
+        "Added: spin_kernel per step launched outside of ops",
     ),
     known(
         "examples/known/host_base.pt.trace",

@@ -18,7 +18,6 @@
 //! The rules are in `categories.toml`; a user's rule file can extend them.
 
 mod evidence;
-pub(super) mod kernel_name;
 mod names;
 mod rules;
 mod same_kernels;

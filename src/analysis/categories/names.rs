@@ -1,8 +1,8 @@
 //! Looks up the category that belongs to the name of a call or event. The lookup depends on the kind of the call or
 //! event.
 
-use super::kernel_name;
 use super::rules::{NameKind, Rules};
+use crate::analysis::kernel_facts::name as kernel_name;
 use crate::program::Words;
 use crate::tree::{AUTOGRAD_PREFIX, ModuleName};
 

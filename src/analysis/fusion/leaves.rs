@@ -1,8 +1,8 @@
 //! Groups kernels by the op that launches them, and collects the properties that determine whether one op
 //! explains another op.
 
-use crate::analysis::categories::kernel_name;
 use crate::analysis::categories::{CategoryId, CategoryTable};
+use crate::analysis::kernel_facts::name as kernel_name;
 use crate::diff::{TraceDiff, is_fused};
 use crate::program::Words;
 use crate::side::{PerSide, Side};

@@ -3,6 +3,11 @@
 //!
 //! This is the only place that knows how kernels are named; `kernels.toml` has the patterns.
 
+pub(in crate::analysis) mod name;
+mod short;
+
+pub(crate) use short::short_name;
+
 use super::precision::Precision;
 use serde::Deserialize;
 use std::sync::LazyLock;
@@ -169,19 +174,6 @@ impl<'n> KernelFacts<'n> {
     }
 }
 
-/// The kernel name without template arguments and parameters, truncated to 60 characters.
-pub(in crate::analysis) fn short_name(name: &str) -> String {
-    const LONGEST: usize = 60;
-    let name = &name.replace("(anonymous namespace)::", "");
-    let name = name.strip_prefix("void ").unwrap_or(name);
-    let end = name.find(['<', '(']).filter(|&end| end > 7).unwrap_or(name.len());
-    let mut text: String = name[..end].chars().take(LONGEST).collect();
-    if name[..end].chars().count() > LONGEST {
-        text.push('…');
-    }
-    text
-}
-
 /// The tile size in a kernel name: `128x256`, or `128x256x32` from `MT128x256x32` in Tensile names.
 fn tile(name: &str) -> Option<&str> {
     let is_tile = |word: &&str| {
@@ -203,17 +195,10 @@ fn digits(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{KernelFacts, Precision, Role, short_name};
+    use super::{KernelFacts, Precision, Role};
 
     fn of(name: &str) -> KernelFacts<'_> {
         KernelFacts::of(name, None)
-    }
-
-    #[test]
-    fn a_short_name_has_no_template_arguments() {
-        let name = "void at::native::(anonymous namespace)::softmax<float, 4>(float*, int)";
-        assert_eq!(short_name(name), "at::native::softmax");
-        assert_eq!(short_name("ck<1>"), "ck<1>");
     }
 
     #[test]

@@ -62,15 +62,19 @@ pub(super) fn groups<'a>(
             let all = row.events[side].iter().copied();
             all.filter(|&event| compared.is_compared(diff, side, event)).collect::<Vec<_>>()
         });
-        let Some((of, first)) =
-            Side::BOTH.into_iter().find_map(|side| Some((side, *events[side].first()?)))
+        // The longest event determines the category, because an op may first set memory or copy its inputs.
+        let all = Side::BOTH.into_iter().flat_map(|side| {
+            events[side].iter().map(move |&event| (ledger.time_of(diff, side, event), side, event))
+        });
+        let Some((_, of, longest)) =
+            all.max_by_key(|&(time, side, event)| (time, std::cmp::Reverse((side, event))))
         else {
             continue;
         };
         let ops = PerSide::from_fn(|side| row.calls[side].map(|call| dispatcher(diff, side, call)));
         let is_changed = is_changed.contains(&at);
         let key = || key(diff, row, &ops, is_changed);
-        let category = || categories.name(diff, of, first);
+        let category = || categories.name(diff, of, longest);
         let empty =
             |_: &Key| Group { category: category(), sides: PerSide::default(), rows: Vec::new() };
         let group = groups.entry((at, is_changed), key, empty);

@@ -2,7 +2,7 @@
 
 use super::page_rows::{PageRows, node_of};
 use super::page_tree::PageTree;
-use super::texts::Texts;
+use super::texts::{PageText, Texts};
 use super::timeline::{self, Timeline};
 use crate::analysis::Analysis;
 use crate::analysis::account::Row;
@@ -59,6 +59,8 @@ pub(super) struct PageData<'a> {
     /// One step on both sides, for the timeline; `None` if no step can be shown.
     pub(super) timeline: Option<Timeline>,
     texts: Vec<String>,
+    /// The strings that are names of kernels, with their short names.
+    kernels: Vec<(PageText, String)>,
     /// The kinds of call that a path query can name.
     query_words: [&'static str; Word::ALL.len()],
 }
@@ -113,6 +115,7 @@ pub(super) fn embed<'a>(
         tree,
         rows,
         timeline,
+        kernels: texts.kernels(),
         texts: texts.into_list(),
         query_words: Word::ALL.map(Word::label),
     };

@@ -51,10 +51,9 @@ const STYLE: &str = include_str!("style.css");
 const BARS: &str = include_str!("script/bars.js");
 
 /// The scripts of the page, in dependency order.
-const SCRIPTS: [&str; 14] = [
+const SCRIPTS: [&str; 13] = [
     include_str!("script/state.js"),
     include_str!("script/data.js"),
-    include_str!("script/kernel_name.js"),
     include_str!("script/elements.js"),
     include_str!("script/steps.js"),
     include_str!("script/lanes.js"),

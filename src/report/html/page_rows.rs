@@ -8,6 +8,7 @@ use crate::analysis::Analysis;
 use crate::analysis::account::Row;
 use crate::diff::MergedId;
 use crate::order::Order as _;
+use crate::program::Measure;
 use crate::report::nodes::facets::Facet;
 use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Nanos, TextId};
@@ -263,9 +264,13 @@ fn kernels(analysis: &Analysis, row: &Row, side: Side, texts: &mut Texts) -> Vec
     let mut groups: Vec<_> = events.chunk_by(|a, b| a.0 == b.0).map(of_name).collect();
     groups.sort_unstable_by_key(|&(name, _, time)| (Reverse(time), trace.text(name)));
     let rest = groups.split_off(groups.len().min(KERNELS));
+    let is_gpu = analysis.ledger().measure() == Measure::GpuTime;
     let mut listed: Vec<KernelGroup> = groups
         .into_iter()
-        .map(|(name, count, time)| (texts.of_trace(side, trace, name), count, time.0))
+        .map(|(name, count, time)| {
+            let name = texts.of_trace(side, trace, name);
+            (if is_gpu { texts.kernel(name) } else { name }, count, time.0)
+        })
         .collect();
     if !rest.is_empty() {
         let count = rest.iter().map(|(_, count, _)| count).sum();

@@ -65,12 +65,14 @@ impl<'a> PageTree<'a> {
         let mut unsure = Vec::new();
         for (_, node) in merged.nodes().filter(|(id, _)| keep[id.index()]) {
             unsure.extend(confidence(analysis, node).map(|group| (names.len() as u32, group)));
-            kinds.push(kind_letter(analysis, node));
+            let kind = kind_letter(analysis, node);
+            kinds.push(kind);
             relations.push(relation_letter(analysis, node));
-            names.push(match named_by(analysis, node) {
+            let name = match named_by(analysis, node) {
                 NamedBy::One(side, call) => texts.name(side, analysis.tree(side), call),
                 NamedBy::Two(..) => texts.id(&node_name(analysis, node)),
-            });
+            };
+            names.push(if kind == 'g' { texts.kernel(name) } else { name });
         }
         let (own, hidden) = fold(analysis, &keep);
         let ids = || merged.ids().filter(|id| keep[id.index()]);

@@ -1,12 +1,14 @@
 //! Stores the names and shapes on a page in a table of distinct strings, which has a size budget. The page's columns
 //! refer to the strings by number.
 
+use crate::analysis::kernel_facts::short_name;
 use crate::report::text::shorten;
 use crate::side::{PerSide, Side};
 use crate::trace::{TextId, Trace};
 use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Maximum length of a string on the page, in characters. Real kernel names have up to about 5,000 characters. In a
 /// longer string, characters in the middle are omitted.
@@ -34,6 +36,8 @@ pub(super) struct Texts {
     /// For each trace, the numbers that the page uses for the trace's strings. This cache ensures that each string is
     /// hashed only once.
     of_traces: PerSide<Vec<Option<PageText>>>,
+    /// The short names of kernels, where they differ from the full names.
+    kernels: BTreeMap<PageText, String>,
     bytes: usize,
     shortened: u64,
 }
@@ -44,6 +48,7 @@ impl Texts {
             list: Vec::new(),
             ids: FxHashMap::default(),
             of_traces: PerSide::default(),
+            kernels: BTreeMap::new(),
             bytes: 0,
             shortened: 0,
         };
@@ -85,6 +90,24 @@ impl Texts {
             Some(event) => self.of_trace(side, tree.trace(), tree.trace().name_id(event)),
             None => self.id(tree.name(call)),
         }
+    }
+
+    /// Notes that a string is the name of a kernel, or two names that are separated by ` | `. Once the strings reach
+    /// their budget, further kernels have no short name.
+    pub(super) fn kernel(&mut self, id: PageText) -> PageText {
+        if self.bytes < BUDGET && !self.kernels.contains_key(&id) {
+            let full = &self.list[id.0 as usize];
+            let short = full.split(" | ").map(short_name).collect::<Vec<_>>().join(" | ");
+            self.bytes += short.len();
+            self.kernels.insert(id, short);
+        }
+        id
+    }
+
+    /// The short names of the kernels whose short and full names differ.
+    pub(super) fn kernels(&self) -> Vec<(PageText, String)> {
+        let all = self.kernels.iter().filter(|(id, short)| **short != self.list[id.0 as usize]);
+        all.map(|(&id, short)| (id, short.clone())).collect()
     }
 
     /// Number of strings that were shortened.

@@ -17,6 +17,11 @@ function name(text) {
   return element("bdi", { class: "name" }, text);
 }
 
+const shortKernels = new Map(page.kernels.map(([full, short]) => [page.texts[full], short]));
+function shortKernel(name) {
+  return shortKernels.get(name) ?? name;
+}
+
 // A kernel name in short form, with the full name in the tooltip and in copied text.
 function kernelName(text) {
   const short = shortKernel(text);

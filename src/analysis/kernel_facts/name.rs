@@ -72,7 +72,7 @@ fn without_arguments(name: &str) -> String {
 }
 
 /// The template arguments in the first pair of angle brackets in a name.
-fn template_arguments(name: &str) -> Vec<&str> {
+pub(super) fn template_arguments(name: &str) -> Vec<&str> {
     let mut arguments = Vec::new();
     let mut depth = Brackets::default();
     let mut from = None;
