@@ -33,6 +33,12 @@ quality:
     cargo run --release --all-features --example alignment_quality
     cargo run --release --all-features --example change_quality
 
+# Count the instructions of `tracetree diff` and compare them with their ceilings. Needs valgrind. After an intended
+# change: `just budget --write`.
+budget *arguments:
+    cargo build --release
+    python3 benches/budget.py {{arguments}}
+
 # Print 100 random sentences of comments, docs and messages. Each should be clear on its own.
 sentences seed="1":
     cargo run --example sentences -- 100 {{seed}}

@@ -185,6 +185,31 @@ fn an_op_has_the_same_class_of_work_in_both_directions() {
 }
 
 #[test]
+fn without_shapes_the_remedy_is_named() {
+    let text = |file: &str, with_shapes: bool| {
+        let text = unpacked(Path::new(file)).expect("a readable trace");
+        let mut trace: Value = serde_json::from_slice(&text).expect("JSON");
+        for event in trace["traceEvents"].as_array_mut().expect("events") {
+            if let Some(args) = event["args"].as_object_mut().filter(|_| !with_shapes) {
+                args.remove("Input Dims");
+            }
+        }
+        trace.to_string()
+    };
+    enter_root();
+    let (one, two) = BUNDLED[0];
+    let split = |with_shapes: PerSide<bool>| {
+        let texts = PerSide::new(text(one, with_shapes.baseline), text(two, with_shapes.candidate));
+        let analysis = analyse_texts(PerSide::new(one, two), &texts).expect("two traces");
+        Narrative::of(&analysis).port.expect("two platforms").split
+    };
+    let remedy = "record shapes to split it (record_shapes=True)";
+    assert!(!split(PerSide::new(true, true)).contains(remedy));
+    assert!(split(PerSide::new(false, true)).ends_with(remedy));
+    assert!(split(PerSide::new(true, false)).ends_with(remedy));
+}
+
+#[test]
 fn a_comparison_with_itself_has_no_differences() {
     for (path, _) in BUNDLED {
         compare_files(PerSide::new(path, path), |analysis| {

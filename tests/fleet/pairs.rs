@@ -1,6 +1,7 @@
 //! Tests that `tracetree diff DIR_A DIR_B` matches ranks, compares them and reports the straggler.
 
 use crate::support::trace_builder::TraceBuilder;
+use crate::support::traces::example;
 use crate::support::tracetree;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -278,6 +279,30 @@ fn changes_of_all_ranks_come_before_those_of_some() {
     let document = fs::read_to_string(same.path().join("report/fleet.json")).expect("a document");
     let document: Value = serde_json::from_str(&document).expect("JSON");
     assert_eq!(document["identical_ranks"], "0-2");
+}
+
+#[test]
+fn another_device_is_the_headline_and_comes_before_changes() {
+    let place = tempfile::tempdir().expect("a temporary folder");
+    for (folder, trace) in [("a", "resnet.rocm.json.gz"), ("b", "resnet.cuda.json.gz")] {
+        fs::create_dir(place.path().join(folder)).expect("a folder");
+        for rank in 0..2 {
+            let name = format!("{folder}/rank_{rank}.json.gz");
+            fs::copy(example(trace), place.path().join(name)).expect("a copy");
+        }
+    }
+    let output = diff(&place, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.starts_with("The environment differs on 2 ranks"), "{text}");
+    let codes: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("  "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|word| ["ENVIRONMENT", "CHANGE"].contains(word))
+        .collect();
+    assert!(codes.starts_with(&["ENVIRONMENT"]) && codes.is_sorted_by(|a, b| a >= b), "{text}");
+    assert!(text.contains("Software: libraries and kernels of the H100"), "{text}");
 }
 
 #[test]

@@ -380,6 +380,22 @@ fn a_history_shows_where_baselines_changed() {
     assert!(page.contains("<svg") && page.contains("step_wall"), "{page}");
 }
 
+#[test]
+fn a_baseline_of_several_ranks_gets_a_warning() {
+    let folder = folder();
+    let ranks = [0, 1].map(|rank| folder.path().join(format!("job_rank_{rank}.json.gz")));
+    for rank in &ranks {
+        std::fs::copy(cnn(), rank).expect("a copy");
+    }
+    let [one, two] = ranks.each_ref().map(|rank| rank.to_str().expect("UTF-8"));
+    let record = run(&folder, &["baseline", "record", one, two]);
+    assert_eq!(code(&record), 0, "{}", errors(&record));
+    let warning = "warning: the runs of the baseline are ranks 0, 1 of one job, not repeats";
+    assert!(errors(&record).contains(warning), "{}", errors(&record));
+    let single = run(&folder, &["baseline", "record", one, "-o", "one.ttb"]);
+    assert!(!errors(&single).contains("warning"), "{}", errors(&single));
+}
+
 fn h100(name: &str) -> String {
     example(&format!("h100/{name}.pt.trace.json.gz"))
 }

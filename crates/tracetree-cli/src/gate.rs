@@ -9,7 +9,8 @@ use super::progress::Progress;
 use clap::{ArgGroup, Args, Subcommand};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use tracetree::program::{CaptureSource, Damage};
+use tracetree::Side;
+use tracetree::program::{CaptureSource, Damage, Obstacle};
 use tracetree::report::one_line;
 use tracetree::{Error, Result, write_file};
 use tracetree_gate::{
@@ -111,8 +112,13 @@ fn say_remarks(recording: &Recording, console: &mut Console) {
     }
 }
 
-/// Warns about runs that are incomplete: a gate against such a baseline is inconclusive.
+/// Warns about runs that are incomplete or not repeats: a gate against such a baseline is inconclusive.
 fn say_damage(recording: &Recording, console: &mut Console) {
+    let footing = recording.footing();
+    if footing.ranks().len() > 1 {
+        let obstacle = Obstacle::SeveralRanks(Side::Baseline, footing.ranks());
+        console.tell(&format!("warning: {obstacle}; gates against this baseline are inconclusive"));
+    }
     for run in &recording.runs {
         for damage in Damage::of(&run.evidence) {
             console.tell(&format!(

@@ -39,7 +39,9 @@ pub(super) fn of(fleet: &Fleet) -> Vec<Finding> {
     found.extend(identical(fleet));
     let is_together = |row: &LineRow| &*row.kind == BillKind::Together.label();
     let changed = fleet.bill.iter().filter(|row| row.is_changed() && !is_together(row));
-    let changes: Vec<&LineRow> = changed.collect();
+    let (environment, program): (Vec<&LineRow>, Vec<&LineRow>) =
+        changed.partition(|row| code(row) == ENVIRONMENT);
+    let changes: Vec<&LineRow> = environment.into_iter().chain(program).collect();
     let of_all = |row: &LineRow| row.shared.spread == Spread::All;
     found.extend(changes.iter().filter(|row| of_all(row)).map(|row| change(row)));
     found.extend(new.into_iter().cloned());
@@ -99,6 +101,16 @@ fn identical(fleet: &Fleet) -> Option<Finding> {
     })
 }
 
+/// The code of findings about other devices and versions, and about what they brought.
+pub(super) const ENVIRONMENT: &str = "ENVIRONMENT";
+
+fn code(row: &LineRow) -> &'static str {
+    let is_environment =
+        |kind| [BillKind::Environment, BillKind::Hardware, BillKind::Software].contains(&kind);
+    let kind = BillKind::from_label(&row.kind);
+    if kind.is_some_and(is_environment) { ENVIRONMENT } else { "CHANGE" }
+}
+
 fn change(row: &LineRow) -> Finding {
     let place = if row.place.is_empty() || row.sentence.contains(&*row.place) {
         String::new()
@@ -106,7 +118,7 @@ fn change(row: &LineRow) -> Finding {
         format!(", first {}", row.place)
     };
     Finding {
-        code: "CHANGE".to_owned(),
+        code: code(row).to_owned(),
         ranks: row.shared.pattern.clone(),
         count: row.shared.ranks,
         message: format!(

@@ -1,7 +1,7 @@
 //! Derives the headline of a [`Fleet`] from its findings: for example, which rank is slow, or what changed.
 
 use super::Fleet;
-use super::findings::name;
+use super::findings::{ENVIRONMENT, name};
 use super::rows::{Finding, OutlierRow};
 use super::slowed::Slowed;
 use tracetree::program::counted;
@@ -18,7 +18,8 @@ pub struct Headline {
 
 impl Fleet {
     /// Builds the headline from the first result that exists, in this order: shards that are not visible, a rank that
-    /// got slower, a rank that is slow now, different work, a change, a rank that has always been slow, another speed.
+    /// got slower, a rank that is slow now, different work, another environment, a change, a rank that has always been
+    /// slow, another speed.
     pub fn headline(&self) -> Headline {
         let with = |codes: &[&str]| -> Option<&Finding> {
             codes.iter().find_map(|code| self.findings.iter().find(|one| one.code == *code))
@@ -51,6 +52,10 @@ impl Fleet {
         }
         if let Some(one) = with(&["COLLECTIVE_MISSING", "OTHER_OPS"]) {
             return headline(format!("Rank {} runs different work", one.ranks), one);
+        }
+        if let Some(one) = with(&[ENVIRONMENT]) {
+            let ranks = counted(one.count, "rank");
+            return headline(format!("The environment differs on {ranks}"), one);
         }
         if let Some(one) = with(&["CHANGE"]) {
             return headline(format!("The program changed on {}", counted(one.count, "rank")), one);

@@ -9,6 +9,7 @@ mod short;
 pub(crate) use short::short_name;
 
 use super::precision::Precision;
+use memchr::memmem;
 use serde::Deserialize;
 use std::sync::LazyLock;
 
@@ -108,7 +109,7 @@ struct Rules {
 #[serde(deny_unknown_fields)]
 struct Rule {
     name: String,
-    patterns: Vec<String>,
+    patterns: Vec<Pattern>,
     version: Option<(i64, i64)>,
     input_bits: Option<u32>,
 }
@@ -116,11 +117,29 @@ struct Rule {
 static RULES: LazyLock<Rules> =
     LazyLock::new(|| toml::from_str(include_str!("kernels.toml")).expect("valid built-in rules"));
 
+/// A part of a kernel name. Names have up to thousands of characters, and there are a hundred patterns, so the search is
+/// prepared once.
+#[derive(Debug, Deserialize)]
+#[serde(from = "String")]
+enum Pattern {
+    Start(String),
+    Anywhere(memmem::Finder<'static>),
+}
+
+impl From<String> for Pattern {
+    fn from(pattern: String) -> Pattern {
+        match pattern.strip_prefix('^') {
+            Some(start) => Pattern::Start(start.to_owned()),
+            None => Pattern::Anywhere(memmem::Finder::new(&pattern).into_owned()),
+        }
+    }
+}
+
 impl Rule {
     fn fits(&self, name: &str) -> bool {
-        self.patterns.iter().any(|pattern| match pattern.strip_prefix('^') {
-            Some(start) => name.starts_with(start),
-            None => name.contains(pattern.as_str()),
+        self.patterns.iter().any(|pattern| match pattern {
+            Pattern::Start(start) => name.starts_with(start),
+            Pattern::Anywhere(part) => part.find(name.as_bytes()).is_some(),
         })
     }
 }

@@ -8,6 +8,7 @@ use crate::analysis::wall::{IdleKind, idle_owner_name};
 use crate::escape::one_line;
 use crate::order::Order as _;
 use crate::program::{Measure, counted};
+use crate::report::text::figures::shorten;
 use crate::side::{PerSide, Side};
 use crate::signed::signed;
 use crate::trace::Nanos;
@@ -17,6 +18,10 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+/// If the name of a side is longer, the columns are titled `baseline` and `candidate`.
+const TITLE: usize = 12;
+/// Maximum length of the library in a row of classes, which is a kernel name if the library is unknown.
+const LIBRARY: usize = 40;
 /// Above this share of idle time on both sides, the host limits the step.
 const IDLE: f64 = 0.5;
 /// Below this share on both sides, the GPU does.
@@ -120,7 +125,11 @@ impl Port {
     pub fn titles(&self, names: &PerSide<String>) -> [String; 8] {
         let time = format!("per step, {}", self.unit);
         let of = |text: &str| text.to_owned();
-        let (a, b) = (names.baseline.clone(), names.candidate.clone());
+        let is_short = Side::BOTH.iter().all(|&side| names[side].chars().count() <= TITLE);
+        let [a, b] = Side::BOTH.map(|side| match is_short {
+            true => names[side].clone(),
+            false => side.word().to_owned(),
+        });
         [time, a, b, of("ratio"), of("hardware"), of("software"), of("% of peak"), of("library")]
     }
 
@@ -297,7 +306,14 @@ impl<'a> Writer<'a> {
             }
         }
         let difference = self.signed(sums.difference);
-        format!("GPU time {difference} {}: {}", self.unit, parts.join(", "))
+        let comparability = self.analysis.comparability();
+        let lacks = |side: Side| comparability.sides[side].get("NO_SHAPES").is_some();
+        let remedy = if Side::BOTH.into_iter().any(lacks) {
+            "; record shapes to split it (record_shapes=True)"
+        } else {
+            ""
+        };
+        format!("GPU time {difference} {}: {}{remedy}", self.unit, parts.join(", "))
     }
 
     fn peaks(&self) -> String {
@@ -365,7 +381,8 @@ impl<'a> Writer<'a> {
         let library = PerSide::from_fn(|side| {
             let longest = rows().max_by_key(|row| row.time[side]);
             longest.map_or_else(String::new, |row| {
-                without_tile(&row.implementation(side, self.devices[side]))
+                let implementation = without_tile(&row.implementation(side, self.devices[side]));
+                shorten(&implementation, LIBRARY).into_owned()
             })
         });
         let percent = |pct: Option<f64>| pct.map(|pct| format!("{pct:.0}"));
@@ -417,7 +434,8 @@ impl<'a> Writer<'a> {
         let [one, two] =
             if one == two { Side::BOTH.map(|side| row.kernel[side].clone()) } else { [one, two] };
         let hints = row.hints.iter().map(|hint| hint.words(|side| self.names[side].clone()));
-        let why: Vec<String> = std::iter::once(format!("{one} → {two}")).chain(hints).collect();
+        let kernels = if one == two { format!("both {one}") } else { format!("{one} → {two}") };
+        let why: Vec<String> = std::iter::once(kernels).chain(hints).collect();
         PortItem {
             cost: format!("{} {}", self.signed(row.software), self.unit),
             sentence: format!(

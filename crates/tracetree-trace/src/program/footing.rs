@@ -71,7 +71,7 @@ impl Footing {
     }
 
     /// The distinct ranks of the runs.
-    fn ranks(&self) -> Vec<i64> {
+    pub fn ranks(&self) -> Vec<i64> {
         let mut ranks: Vec<i64> = self.runs.iter().filter_map(|run| run.rank).collect();
         ranks.sort_unstable();
         ranks.dedup();

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Device {
     /// Device number, as used by GPU events.
     pub id: i64,
-    /// Marketing name of the GPU; often empty on ROCm.
+    /// Marketing name of the GPU. ROCm often records none; the name is then empty unless the compute units and the memory
+    /// identify the GPU.
     pub name: String,
     /// Compute capability (CUDA) or gfx version (ROCm), major and minor.
     pub capability: Option<(i64, i64)>,
@@ -18,6 +19,32 @@ pub struct Device {
     pub multiprocessors: Option<i64>,
     /// Number of threads in a warp or wavefront: 32 on NVIDIA, 64 on AMD CDNA.
     pub warp_size: Option<i64>,
+}
+
+/// The GPUs that only one product has with these properties: gfx version, compute units, and memory in GiB.
+const IDENTIFIED: [((i64, i64), i64, u64, &str); 5] = [
+    ((9, 4), 304, 192, "AMD Instinct MI300X"),
+    ((9, 4), 304, 256, "AMD Instinct MI325X"),
+    ((9, 4), 228, 128, "AMD Instinct MI300A"),
+    ((9, 0), 110, 64, "AMD Instinct MI250X"),
+    ((9, 0), 120, 32, "AMD Instinct MI100"),
+];
+
+impl Device {
+    /// Names a device without a name if its properties identify it.
+    pub(crate) fn identified(mut self) -> Device {
+        let gib = self.memory_bytes.map(|bytes| bytes.div_ceil(1 << 30));
+        let known = IDENTIFIED.iter().find(|&&(capability, units, memory, _)| {
+            // Traces record a little less than the whole memory.
+            self.capability == Some(capability)
+                && self.multiprocessors == Some(units)
+                && gib.is_some_and(|gib| gib <= memory && 20 * gib >= 19 * memory)
+        });
+        if let Some(&(.., name)) = known.filter(|_| self.name.is_empty()) {
+            name.clone_into(&mut self.name);
+        }
+        self
+    }
 }
 
 /// Beginning of the name of a track with the ops and launches of compiled programs, which XLA profiles get next to each

@@ -140,14 +140,15 @@ fn is_version(text: &[u8]) -> bool {
 
 fn read_device(at: usize, device: &Json) -> Device {
     let number = |key: &str| device.get(key).and_then(Json::as_i64);
-    Device {
+    let device = Device {
         id: number("id").unwrap_or(at as i64),
         name: text(device, "name"),
         capability: number("computeMajor").zip(number("computeMinor")),
         memory_bytes: device.get("totalGlobalMem").and_then(Json::as_u64),
         multiprocessors: number("numSms"),
         warp_size: number("warpSize"),
-    }
+    };
+    device.identified()
 }
 
 fn read_distributed(info: &Json) -> Distributed {
@@ -166,6 +167,20 @@ fn text(object: &Json, key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_without_a_name_is_identified_by_its_properties() {
+        let name = |name: &str, units: u64, memory: u64| {
+            let device = serde_json::json!({
+                "name": name, "computeMajor": 9, "computeMinor": 4, "numSms": units, "totalGlobalMem": memory,
+            });
+            read_device(0, &device).name
+        };
+        assert_eq!(name("", 304, 206_141_652_992), "AMD Instinct MI300X");
+        assert_eq!(name("", 304, 274_000_000_000), "AMD Instinct MI325X");
+        assert_eq!(name("AMD Instinct MI300X VF", 304, 205_571_227_648), "AMD Instinct MI300X VF");
+        assert_eq!(name("", 80, 206_141_652_992), "");
+    }
 
     #[test]
     fn a_header_is_read_key_by_key() {
