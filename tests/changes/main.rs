@@ -10,6 +10,7 @@ mod innocent;
 mod known;
 mod made;
 mod pairs;
+mod parts;
 mod stripped;
 
 use tracetree::analysis::Analysis;
