@@ -11,6 +11,7 @@ mod known;
 mod made;
 mod pairs;
 mod parts;
+mod several;
 mod stripped;
 
 use tracetree::analysis::Analysis;
