@@ -22,10 +22,9 @@ pub(crate) enum Part {
 pub(crate) fn without(path: &Path, part: Part) -> String {
     let bytes = unpacked(path).expect("a readable file");
     let mut document: Value = serde_json::from_slice(&bytes).expect("JSON");
-    let events = match &mut document {
-        Value::Array(events) => events,
-        document => document["traceEvents"].as_array_mut().expect("events"),
-    };
+    let is_list = document.is_array();
+    let list = if is_list { &mut document } else { &mut document["traceEvents"] };
+    let events = list.as_array_mut().expect("events");
     let gpu = ["kernel", "gpu_memcpy", "gpu_memset"];
     events.retain(|event| match event["cat"].as_str() {
         Some("python_function") => part != Part::Stacks,

@@ -74,7 +74,7 @@ impl Identity {
             found.unmatched = unmatched.values().map(surplus).sum();
             let example = unmatched.iter().find(|(_, count)| surplus(count) > 0);
             found.example = example.map_or_else(String::new, |(name, _)| (*name).to_owned());
-            found.is_nested_otherwise = unmatched.len() > 0 && found.unmatched == 0;
+            found.is_nested_otherwise = !unmatched.is_empty() && found.unmatched == 0;
         }
         found
     }
