@@ -1,26 +1,42 @@
-//! Compares pairs of recordings between which one known change was made. For each pair, prints whether tracetree names
-//! this change, and what fraction of the time difference tracetree attributes to changes.
+//! Compares pairs of recordings between which known changes were made, in both directions, and counts how many of the
+//! changes tracetree names.
 //!
 //! ```text
-//! cargo run --release --all-features --example change_quality            all pairs, both ways
+//! cargo run --release --all-features --example change_quality            all pairs
 //! cargo run --release --all-features --example change_quality A B        the changes between two traces
 //! ```
-//! The columns are the position of the known change in the list of changes, the number of other changes in the list,
-//! the fraction of the time difference that is attributed to changes, and the fraction that is unexplained. Pairs of
-//! real traces are read from the folder `TRACETREE_TRACES`.
+//! The pairs are: one change; two, three or four changes; one change where one recording lacks Python stacks, shapes or
+//! GPU events; and the same program, also where one recording lacks something or has times in whole microseconds. Pairs
+//! with compiled code or graphs are counted separately. Each pair with a missed change or a false claim is printed with
+//! the changes that were listed; the last lines are totals for each class of pairs.
+//!
+//! A change is *named* if a change of its kind is listed and, for ops, arguments and layers, this change shares an op or
+//! class with the known words. A *false claim* is a certain change of a kind that was not made and that is not a
+//! consequence of every change: memory use, loaded or compiled code, and what was recorded. If a part is missing, a
+//! change may be described by its ops or kernels, or it may be missed without the word *identical*: this is *weaker*. If
+//! one recording runs compiled code, a missed change is weaker, too, if the compiler decides about it, or if it is made by
+//! ops that compiled code does not call: layouts, recomputation, hooks, and ops that are fused.
+//!
+//! Real traces are read from the folder `TRACETREE_TRACES`.
 
+#[path = "../tests/changes/crosses.rs"]
+mod crosses;
 #[path = "../tests/changes/pairs.rs"]
 mod pairs;
+#[path = "../tests/changes/parts.rs"]
+mod parts;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use pairs::{KNOWN, SAME, compare};
+use crosses::{Made, crosses, false_claims, named};
+use pairs::{KNOWN, SAME, compare, file};
+use parts::{Part, without};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Result, Write, stdout};
-use support::compared::compare_files;
+use support::compared::{compare_files, compare_texts};
 use tracetree::PerSide;
 use tracetree::analysis::Analysis;
 use tracetree::analysis::changes::ChangeKind;
-use tracetree::trace::Nanos;
 
 fn main() -> Result<()> {
     let paths: Vec<String> = std::env::args().skip(1).collect();
@@ -45,40 +61,167 @@ fn list(analysis: &Analysis, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-fn table(out: &mut dyn Write) -> Result<()> {
-    writeln!(out, "{:<58} {:<17} rank others changes unexplained", "pair", "kind")?;
-    for pair in KNOWN {
-        // The expected words describe only the change from the baseline to the candidate. If the sides are swapped,
-        // only the kind of the change is checked, because the sentence then describes the opposite change in different
-        // words.
-        let both =
-            [(pair.baseline, pair.candidate, pair.words), (pair.candidate, pair.baseline, "")];
-        for (one, two, words) in both {
-            let line = compare(one, two, |analysis| figures(analysis, Some((pair.kind, words))));
-            if let Some(line) = line {
-                writeln!(out, "{:<58} {:<17} {line}", format!("{one} → {two}"), pair.kind.label())?;
-            }
-        }
-    }
-    for (one, two) in SAME {
-        if let Some(line) = compare(one, two, |analysis| figures(analysis, None)) {
-            writeln!(out, "{:<58} {:<17} {line}", format!("{one} → {two}"), "none")?;
-        }
-    }
-    Ok(())
+/// Whether one of the recordings runs compiled code or graphs.
+fn hides(made: &[Made]) -> bool {
+    let is_compiled = |kind| matches!(kind, ChangeKind::Compilation | ChangeKind::Graphs);
+    made.len() > 1 && made.iter().any(|made| is_compiled(made.kind))
 }
 
-fn figures(analysis: &Analysis, known: Option<(ChangeKind, &str)>) -> String {
-    let list = analysis.changes().list();
-    let rank = known.and_then(|(kind, words)| {
-        list.iter().position(|change| change.kind == kind && change.sentence.contains(words))
-    });
-    let rank = rank.map(|at| at + 1);
-    let others = list.len() - usize::from(rank.is_some());
-    let changes: Nanos = list.iter().map(|change| change.cost.abs()).sum();
-    let rest: Nanos = analysis.changes().without_change().iter().map(|part| part.cost.abs()).sum();
-    let share = |time: Nanos| 100.0 * time.0 as f64 / (changes + rest).0.max(1) as f64;
-    let rank = rank.map_or_else(|| "–".to_owned(), |rank| rank.to_string());
-    let unexplained = share(analysis.changes().unexplained().abs());
-    format!("{rank:>4} {others:>6} {:>6.1}% {unexplained:>10.1}%", share(changes))
+/// Whether compiled code hides a change of this kind.
+fn is_hidden(kind: ChangeKind) -> bool {
+    matches!(
+        kind,
+        ChangeKind::Arguments
+            | ChangeKind::Checkpointing
+            | ChangeKind::MemoryFormat
+            | ChangeKind::Ops
+    )
+}
+
+/// Counts of a class of pairs.
+#[derive(Default)]
+struct Total {
+    pairs: usize,
+    made: usize,
+    named: usize,
+    weaker: usize,
+    claims: usize,
+}
+
+struct Table<'a> {
+    out: &'a mut dyn Write,
+    totals: BTreeMap<&'static str, Total>,
+}
+
+impl Table<'_> {
+    /// Checks a comparison of which all changes are known. Without changes, the programs must be called identical.
+    fn check(
+        &mut self,
+        class: &'static str,
+        pair: &str,
+        (made, part): (&[Made], Part),
+        analysis: &Analysis,
+    ) -> Result<()> {
+        let mut named = named(analysis, made);
+        let mut kinds: Vec<ChangeKind> = made.iter().map(|made| made.kind).collect();
+        let is_identical = analysis.changes().is_identical();
+        let mut weaker = 0;
+        if part != Part::Nothing && !made.is_empty() {
+            kinds.extend([ChangeKind::Ops, ChangeKind::KernelSelection]);
+            weaker = usize::from(!named[0] && !is_identical);
+        }
+        if hides(made) {
+            let missed = made.iter().zip(&named).filter(|(_, is_named)| !**is_named);
+            weaker = missed.filter(|(made, _)| is_hidden(made.kind)).count();
+        }
+        if made.is_empty() {
+            // Without GPU events on one side, no two programs are identical.
+            let is_empty =
+                analysis.changes().list().iter().all(|c| c.kind == ChangeKind::Recording);
+            named.push(if part == Part::Kernels { is_empty } else { is_identical });
+        }
+        let claims = false_claims(analysis, &kinds);
+        let total = self.totals.entry(class).or_default();
+        total.pairs += 1;
+        total.made += named.len();
+        total.named += named.iter().filter(|is_named| **is_named).count();
+        total.weaker += weaker;
+        total.claims += claims.len();
+        if claims.is_empty() && named.iter().all(|is_named| *is_named) {
+            return Ok(());
+        }
+        writeln!(self.out, "{class}: {pair}")?;
+        let missed = made.iter().zip(&named).filter(|(_, is_named)| !**is_named);
+        for (made, _) in missed {
+            writeln!(self.out, "    missed  {:<17} {}", made.kind.label(), made.words)?;
+        }
+        for change in analysis.changes().list() {
+            let mark = if claims.contains(&change) { "false" } else { "" };
+            let kind = change.kind.label();
+            writeln!(self.out, "    {mark:<7} {kind:<17} {}  {}", change.sentence, change.place)?;
+        }
+        if let Some(remainder) = analysis.changes().remainder() {
+            writeln!(self.out, "    rest    {remainder}")?;
+        }
+        Ok(())
+    }
+
+    fn files(&mut self, class: &'static str, one: &str, two: &str, made: &[Made]) -> Result<()> {
+        let pair = format!("{one} → {two}");
+        compare(one, two, |analysis| self.check(class, &pair, (made, Part::Nothing), analysis))
+            .unwrap_or(Ok(()))
+    }
+
+    /// Compares two files without a part of one side, and then without this part of the other side.
+    fn stripped(&mut self, one: &str, two: &str, part: Part, made: &[Made]) -> Result<()> {
+        let (Some(a), Some(b)) = (file(one), file(two)) else { return Ok(()) };
+        let class = match (part, made.is_empty()) {
+            (Part::Nothing, _) => "one change",
+            (Part::Stacks, false) => "one change, one side without stacks",
+            (Part::Shapes, false) => "one change, one side without shapes",
+            (Part::Kernels, false) => "one change, one side without GPU events",
+            (Part::Nanoseconds, false) => "one change, one side in microseconds",
+            (Part::Stacks, true) => "same program, one side without stacks",
+            (Part::Shapes, true) => "same program, one side without shapes",
+            (Part::Kernels, true) => "same program, one side without GPU events",
+            (Part::Nanoseconds, true) => "same program, one side in microseconds",
+        };
+        let (full, full_two) = (without(&a, Part::Nothing), without(&b, Part::Nothing));
+        let (less, less_two) = (without(&a, part), without(&b, part));
+        if less == full || less_two == full_two {
+            return Ok(());
+        }
+        for (side, texts) in [
+            ("baseline", PerSide::new(less, full_two)),
+            ("candidate", PerSide::new(full, less_two)),
+        ] {
+            let pair = format!("{one} → {two}, {side}");
+            compare_texts(&texts, |analysis| self.check(class, &pair, (made, part), analysis))?;
+        }
+        Ok(())
+    }
+}
+
+fn table(out: &mut dyn Write) -> Result<()> {
+    let mut table = Table { out, totals: BTreeMap::new() };
+    let mut recordings: BTreeSet<&str> = BTreeSet::new();
+    for pair in KNOWN {
+        let made = [Made { kind: pair.kind, words: pair.words }];
+        let (one, two) = (pair.baseline, pair.candidate);
+        table.files("one change", one, two, &made)?;
+        table.files("one change", two, one, &made)?;
+        for part in [Part::Stacks, Part::Shapes, Part::Kernels] {
+            table.stripped(one, two, part, &made)?;
+        }
+        recordings.extend([one, two]);
+    }
+    for cross in crosses() {
+        let class = match (hides(&cross.made), cross.made.len()) {
+            (true, _) => "several changes, compiled",
+            (false, 2) => "two changes",
+            (false, 3) => "three changes",
+            (false, _) => "four changes",
+        };
+        table.files(class, cross.baseline, cross.candidate, &cross.made)?;
+    }
+    for (one, two) in SAME {
+        table.files("same program", one, two, &[])?;
+        table.files("same program", two, one, &[])?;
+    }
+    for name in recordings {
+        for part in [Part::Stacks, Part::Shapes, Part::Kernels, Part::Nanoseconds] {
+            table.stripped(name, name, part, &[])?;
+        }
+    }
+    let Table { out, totals } = table;
+    writeln!(
+        out,
+        "{:<44} {:>5} {:>13} {:>7} {:>13}",
+        "", "pairs", "named", "weaker", "false claims"
+    )?;
+    for (class, Total { pairs, made, named, weaker, claims }) in totals {
+        let share = format!("{named} of {made}");
+        writeln!(out, "{class:<44} {pairs:>5} {share:>13} {weaker:>7} {claims:>13}")?;
+    }
+    Ok(())
 }

@@ -10,6 +10,8 @@ mod innocent;
 mod known;
 mod made;
 mod pairs;
+mod parts;
+mod several;
 mod stripped;
 
 use tracetree::analysis::Analysis;

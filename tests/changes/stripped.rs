@@ -2,45 +2,14 @@
 //! never wrong.
 
 use crate::pairs::{KNOWN, SAME, file};
+use crate::parts::{Part, without};
 use crate::support::compared::compare_texts;
-use crate::support::files::unpacked;
 use crate::told;
 use serde_json::Value;
-use std::path::Path;
 use tracetree::PerSide;
 use tracetree::analysis::Analysis;
 use tracetree::analysis::changes::ChangeKind;
 use tracetree::report::Narrative;
-
-/// What a recording may lack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Nothing,
-    Stacks,
-    Shapes,
-    Kernels,
-}
-
-fn without(path: &Path, part: Part) -> String {
-    let bytes = unpacked(path).expect("a readable file");
-    let mut document: Value = serde_json::from_slice(&bytes).expect("JSON");
-    let events = document["traceEvents"].as_array_mut().expect("events");
-    let gpu = ["kernel", "gpu_memcpy", "gpu_memset"];
-    events.retain(|event| match event["cat"].as_str() {
-        Some("python_function") => part != Part::Stacks,
-        Some(category) => part != Part::Kernels || !gpu.contains(&category),
-        None => true,
-    });
-    if part == Part::Shapes {
-        let keys = ["Input Dims", "Input type", "Input Strides", "Concrete Inputs"];
-        for event in events {
-            if let Some(arguments) = event["args"].as_object_mut() {
-                keys.iter().for_each(|key| drop(arguments.remove(*key)));
-            }
-        }
-    }
-    document.to_string()
-}
 
 /// Compares two files without a part of one side, and then without this part of the other side.
 fn stripped(one: &str, two: &str, part: Part, mut look: impl FnMut(&Analysis, &str)) {

@@ -181,6 +181,11 @@ impl<'a> Drafts<'a> {
         if self.is_placed { Position::above(self.diff, node) } else { Position::default() }
     }
 
+    /// Whether positions distinguish changes.
+    pub(super) fn is_placed(&self) -> bool {
+        self.is_placed
+    }
+
     /// The position of a change in words. Frames that only one side recorded still say where its first call is.
     pub(super) fn place(&self, draft: &Draft) -> String {
         let first = draft.nodes.first().filter(|_| !self.is_placed);

@@ -71,7 +71,9 @@ impl Facts {
             }
         }
         facts.calls = roots(diff, compared);
-        if ledger.measure() == Measure::GpuTime {
+        // Kernels that were not recorded are not other kernels.
+        let has_gpu = identity::gpu_events(diff);
+        if ledger.measure() == Measure::GpuTime && has_gpu.baseline == has_gpu.candidate {
             let rows = ledger.rows().iter().enumerate();
             let other = rows.filter(|(_, row)| runs_other_kernels(diff, compared, row, &mut texts));
             facts.kernels = other.map(|(at, _)| at).collect();

@@ -12,6 +12,7 @@ use crate::program::{Unread, counted};
 use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Recorder, TextId};
 use crate::tree::{CallId, CallKind};
+use std::collections::BTreeMap;
 
 /// What the two programs have in common, and what is left over.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,6 +36,8 @@ pub(crate) struct Identity {
     has_work: bool,
     /// Whether arguments were compared.
     pub(super) has_arguments: bool,
+    /// Whether calls seem to be in different places, because times in whole microseconds do not show how they nest.
+    is_nested_otherwise: bool,
     /// Number of events that were not read, because their categories are unknown.
     unread: u64,
     /// Whether Python frames were compared.
@@ -53,20 +56,36 @@ impl Identity {
             ..Identity::default()
         };
         let mut texts = SharedTexts::new(diff);
+        let is_coarse = diff.coarse_tick().is_some();
+        let mut unmatched: BTreeMap<&str, PerSide<u64>> = BTreeMap::new();
         for (_, node) in diff.merged().nodes() {
             let mut calls = node.calls();
-            if calls.all(|(side, call)| compared.is_compared(diff, side, call)) {
-                found.add(diff, node, &mut texts);
+            if !calls.all(|(side, call)| compared.is_compared(diff, side, call)) {
+                continue;
             }
+            let is_unmatched = found.add(diff, node, &mut texts);
+            for (side, call) in node.calls().filter(|_| is_unmatched && is_coarse) {
+                unmatched.entry(diff.plain_name(side, call)).or_default()[side] += 1;
+            }
+        }
+        if is_coarse {
+            // Whole microseconds do not show where a call is, so only the number of calls counts.
+            let surplus = |count: &PerSide<u64>| count.baseline.abs_diff(count.candidate);
+            found.unmatched = unmatched.values().map(surplus).sum();
+            let example = unmatched.iter().find(|(_, count)| surplus(count) > 0);
+            found.example = example.map_or_else(String::new, |(name, _)| (*name).to_owned());
+            found.is_nested_otherwise = !unmatched.is_empty() && found.unmatched == 0;
         }
         found
     }
 
-    fn add(&mut self, diff: &TraceDiff, node: MergedNode, texts: &mut SharedTexts<'_>) {
-        let Some((side, call)) = node.calls().next() else { return };
+    /// Adds a node, and returns whether it is a call without a counterpart that has the same name.
+    fn add(&mut self, diff: &TraceDiff, node: MergedNode, texts: &mut SharedTexts<'_>) -> bool {
+        let Some((side, call)) = node.calls().next() else { return false };
         let kind = diff.tree(side).kind(call);
         let is_counted = matches!(kind, CallKind::Op | CallKind::Runtime | CallKind::Gpu);
-        if is_counted && diff.is_difference(node) {
+        let is_unmatched = is_counted && diff.is_difference(node);
+        if is_unmatched {
             if self.unmatched == 0 {
                 self.example = diff.plain_name(side, call).to_owned();
             }
@@ -83,6 +102,7 @@ impl Identity {
                 self.events += u64::from((bytes || grid) && !is_tuned);
             }
         }
+        is_unmatched
     }
 
     /// Whether anything was compared.
@@ -142,7 +162,10 @@ impl Identity {
             let kernels = counted(self.tuned, "compiled kernel");
             format!("{kernels} with another launch size, as after autotuning")
         });
-        let parts: Vec<String> = tuned.into_iter().chain(missing).collect();
+        let nesting = self
+            .is_nested_otherwise
+            .then(|| "times in whole microseconds do not show how some calls nest".to_owned());
+        let parts: Vec<String> = tuned.into_iter().chain(nesting).chain(missing).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 }
@@ -152,6 +175,16 @@ pub(super) fn frames(diff: &TraceDiff) -> PerSide<bool> {
     PerSide::from_fn(|side| {
         let tree = diff.tree(side);
         tree.calls().any(|call| tree.kind(call) == CallKind::Frame)
+    })
+}
+
+/// Whether the GPU events of each side were recorded. A side that launches work without a single GPU event was recorded
+/// without them; on a side that launches nothing, nothing is missing.
+pub(super) fn gpu_events(diff: &TraceDiff) -> PerSide<bool> {
+    PerSide::from_fn(|side| {
+        let tree = diff.tree(side);
+        let has = |kind| tree.calls().any(|call| tree.kind(call) == kind);
+        has(CallKind::Gpu) || !has(CallKind::Runtime)
     })
 }
 

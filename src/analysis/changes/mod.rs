@@ -13,6 +13,7 @@
 
 mod between;
 mod cost;
+mod counts;
 mod draft;
 mod facts;
 mod hints;

@@ -255,12 +255,13 @@ fn is_work(tree: &CallTree, call: CallId) -> bool {
 
 /// Whether a node is part of an optimizer step or of another optimizer method, such as `zero_grad`.
 pub(super) fn is_in_optimizer(diff: &TraceDiff, node: MergedId) -> bool {
-    let (side, call) = either(diff, node);
-    let tree = diff.tree(side);
-    diff.phases(side).phase(call) == Phase::TrainOptimizer
-        || std::iter::once(call)
-            .chain(tree.ancestors(call))
-            .any(|above| is_optimizer_frame(tree.name(above)))
+    diff.merged().node(node).calls().any(|(side, call)| {
+        let tree = diff.tree(side);
+        diff.phases(side).phase(call) == Phase::TrainOptimizer
+            || std::iter::once(call)
+                .chain(tree.ancestors(call))
+                .any(|above| is_optimizer_frame(tree.name(above)))
+    })
 }
 
 /// Whether a frame runs optimizer code other than a learning rate schedule.

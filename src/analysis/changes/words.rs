@@ -12,6 +12,7 @@ use super::rules::calls::{GRADIENT_MODE, LAUNCHED, LAYERS, SCHEDULE, backend, is
 use super::rules::compiled::DIVIDED;
 use super::rules::consequences::is_accumulation;
 use super::rules::libraries::LIBRARIES;
+use super::rules::nesting::NESTING;
 use super::rules::order::ORDER;
 use super::scale::Scale;
 use crate::diff::TraceDiff;
@@ -227,6 +228,9 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
         }
         ChangeKind::Recording if draft.subject == LAYERS => {
             "The recordings contain different layers".to_owned()
+        }
+        ChangeKind::Recording if draft.subject == NESTING => {
+            "Times in whole microseconds do not show how some calls nest".to_owned()
         }
         ChangeKind::Recording => recording(draft),
     }

@@ -78,11 +78,12 @@ pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument],
     let explains_sizes = |value: &&Value| {
         value.parameter().is_some_and(|parameter| parameters::OF_WEIGHTS.contains(&parameter))
     };
-    if types.is_none()
-        && has(&Argument::Shape)
-        && let Some(value) = values.lasting(node).find(explains_sizes)
-    {
+    let sizing = has(&Argument::Shape).then(|| values.lasting(node).find(explains_sizes)).flatten();
+    if let Some(value) = sizing {
         claim_value(drafts, node, value);
+        if let Some(types) = &types {
+            claim_types(drafts, node, types);
+        }
         return;
     }
     let is_claimed = claim_tensors(drafts, node, other, types.as_ref());
@@ -99,10 +100,8 @@ fn claim_tensors(
 ) -> bool {
     let texts = |which| PerSide::from_fn(|side| text(drafts.diff, node, side, which));
     let has = |which: &Argument| other.contains(which);
-    if let Some((one, two)) = types {
-        let subject = if one < two { format!("{one} {two}") } else { format!("{two} {one}") };
-        let at = start(drafts, ChangeKind::Precision, &subject, node);
-        drafts.at(at).pair(one, two);
+    if let Some(types) = types {
+        claim_types(drafts, node, types);
     }
     let is_of_types = types.is_some();
     let sizes =
@@ -146,6 +145,12 @@ fn claim_tensors(
         return false;
     }
     true
+}
+
+fn claim_types(drafts: &mut Drafts<'_>, node: MergedId, (one, two): &(String, String)) {
+    let subject = if one < two { format!("{one} {two}") } else { format!("{two} {one}") };
+    let at = start(drafts, ChangeKind::Precision, &subject, node);
+    drafts.at(at).pair(one, two);
 }
 
 fn claim_value(drafts: &mut Drafts<'_>, node: MergedId, value: &Value) {
@@ -284,15 +289,36 @@ impl Value {
     /// The library setting that this argument value comes from, if any. Convolutions record some library settings as
     /// arguments.
     fn switched(&self) -> Option<Switched> {
-        let name = match (self.op.as_str(), self.position) {
-            ("aten::_convolution", 9) | ("aten::cudnn_convolution", 6) => "cudnn.benchmark",
-            ("aten::_convolution", 10) | ("aten::cudnn_convolution", 7) => "cudnn.deterministic",
-            ("aten::_convolution", 11) => "cudnn.enabled",
-            ("aten::_convolution", 12) | ("aten::cudnn_convolution", 8) => "cudnn.allow_tf32",
-            _ => return None,
-        };
+        let name = switched(&self.op, self.position)?;
         Some(Switched { name, values: PerSide::new(self.one.clone(), self.two.clone()) })
     }
+}
+
+/// The library setting that an op records as the argument at a position, if any.
+pub(super) fn switched(op: &str, position: usize) -> Option<&'static str> {
+    Some(match (op, position) {
+        ("aten::_convolution", 9) | ("aten::cudnn_convolution", 6) => "cudnn.benchmark",
+        ("aten::_convolution", 10) | ("aten::cudnn_convolution", 7) => "cudnn.deterministic",
+        ("aten::_convolution", 11) => "cudnn.enabled",
+        ("aten::_convolution", 12) | ("aten::cudnn_convolution", 8) => "cudnn.allow_tf32",
+        _ => return None,
+    })
+}
+
+/// Starts a change at ops whose cost belongs to another change; `None` if the change is already known.
+pub(super) fn start_apart(
+    drafts: &mut Drafts<'_>,
+    kind: ChangeKind,
+    subject: &str,
+    nodes: &[MergedId],
+) -> Option<usize> {
+    let at = drafts.draft(kind, subject);
+    if drafts.resolve(at) != at || !drafts.at(at).nodes.is_empty() {
+        return None;
+    }
+    drafts.at(at).nodes = nodes.to_vec();
+    drafts.at(at).has_forward = true;
+    Some(at)
 }
 
 fn start(drafts: &mut Drafts<'_>, kind: ChangeKind, subject: &str, node: MergedId) -> usize {
@@ -325,7 +351,7 @@ fn other_type(texts: &PerSide<&str>) -> Option<(String, String)> {
 }
 
 /// `c10::BFloat16` → `bfloat16`; `None` for types that are not floating-point numbers.
-fn plain_type(name: &str) -> Option<&'static str> {
+pub(super) fn plain_type(name: &str) -> Option<&'static str> {
     Some(match name {
         "float" => "float32",
         "double" => "float64",

@@ -47,6 +47,9 @@ pub(super) const CASTS: [&str; 4] =
 /// conversions, such a change is merged into the op change at the same position.
 pub(super) const CASTING: &str = " casts";
 
+/// Subject suffix for changes in hooks of the backward pass.
+pub(super) const HOOKS: &str = " hooks";
+
 /// Subject suffix for changes in kernels that are launched outside of ops.
 pub(in crate::analysis::changes) const LAUNCHED: &str = " launched outside of ops";
 
@@ -171,12 +174,16 @@ fn claim_root(
     if is_recomputed && drafts.at(at).names == PerSide::default() {
         drafts.at(at).names = PerSide::from_fn(|side| recomputed(diff, drafts.compared, side));
     }
+    let is_hook = subject.ends_with(HOOKS);
     let draft = drafts.at(at);
     draft.has_backward |= is_backward;
     draft.has_forward |= !is_backward;
     for side in Side::BOTH {
         draft.marks[side].add(surveys[side].marks);
-        for name in surveys[side].names().iter().filter(|_| !is_recomputed) {
+        // The module that a hook wraps is not what was added or removed.
+        let survey = &surveys[side];
+        let names = if is_hook { &survey.ops } else { survey.names() };
+        for name in names.iter().filter(|_| !is_recomputed) {
             draft.name(side, name);
         }
         let Some(call) = diff.merged().node(root).call(side) else { continue };
@@ -185,7 +192,7 @@ fn claim_root(
             for kernel in tree.subtree(call).filter(|&below| tree.kind(below) == CallKind::Gpu) {
                 draft.name(side, &short_name(tree.name(kernel)));
             }
-        } else if surveys[side].names().is_empty() && !is_recomputed {
+        } else if surveys[side].names().is_empty() && !is_recomputed && !is_hook {
             draft.name(side, diff.plain_name(side, call));
         }
         let function = first_function(diff.tree(side), call).unwrap_or_default();
@@ -285,9 +292,10 @@ fn kind(
     if tree.kind(call) == CallKind::Runtime {
         return (ChangeKind::Ops, format!("{place}{LAUNCHED}"));
     }
+    let are_all = |is: fn(&str) -> bool| !ops.is_empty() && ops.iter().all(|op| is(op.as_str()));
     match ops.is_empty() && both().all(|survey| survey.modules.is_empty()) {
-        false if ops.iter().all(|op| op.contains("BackwardHookFunction")) => {
-            (ChangeKind::Ops, format!("{place} hooks"))
+        false if are_all(|op| op.contains("BackwardHookFunction")) => {
+            (ChangeKind::Ops, format!("{place}{HOOKS}"))
         }
         true if is_around("torch/autograd/grad_mode.py") => {
             (ChangeKind::Python, format!("{GRADIENT_MODE} {place}"))
@@ -295,7 +303,7 @@ fn kind(
         true if is_around("lr_scheduler.py") => (ChangeKind::Python, format!("{SCHEDULE} {place}")),
         true if blocks(diff, root) => (ChangeKind::Python, format!("{BLOCKING} {place}")),
         true => (ChangeKind::Python, place),
-        false if ops.iter().all(|op| CASTS.contains(&op.as_str())) => {
+        false if are_all(|op| CASTS.contains(&op)) => {
             (ChangeKind::Ops, format!("{place}{CASTING}"))
         }
         false if has_only(|survey| survey.marks.compiled) => {

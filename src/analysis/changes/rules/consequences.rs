@@ -2,16 +2,25 @@
 
 use super::anomaly;
 use super::arguments::{OPTIMIZER, RESHAPED, SCALAR_TYPE};
-use super::calls::{BLOCKING, CASTING, CASTS, GRADIENT_MODE, REPEATED, SCHEDULE, ZEROING, backend};
+use super::attention;
+use super::calls::{
+    BLOCKING, CASTING, CASTS, GRADIENT_MODE, HOOKS, REPEATED, SCHEDULE, ZEROING, backend,
+};
 use super::compiled::{into_regions, into_warm_up};
 use super::folding::{first, fold_where, functions, names};
+use super::inside;
 use super::libraries;
+use super::nesting;
 use super::parameters;
+use super::repeated;
 use super::replaced;
 use crate::analysis::changes::draft::{Draft, Drafts};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
-use crate::analysis::changes::survey::{Modules, OpsOfModules, is_optimizer_frame};
+use crate::analysis::changes::scale::Scale;
+use crate::analysis::changes::survey::{
+    Modules, OpsOfModules, is_in_optimizer, is_optimizer_frame,
+};
 use crate::diff::{MergedId, TraceDiff};
 use crate::program::{Phase, Platform, Vendor};
 use crate::side::{PerSide, Side};
@@ -23,18 +32,6 @@ use std::collections::{BTreeMap, BTreeSet};
 const COPIES: [&str; 5] =
     ["aten::contiguous", "aten::clone", "aten::copy_", "CloneBackward0", "aten::empty_like"];
 
-/// Ops that rearrange or copy a tensor without computing anything.
-const VIEWS: [&str; 8] = [
-    "aten::view",
-    "aten::clone",
-    "aten::_unsafe_view",
-    "aten::_reshape_alias",
-    "aten::contiguous",
-    "TransposeBackward0",
-    "ViewBackward0",
-    "CloneBackward0",
-];
-
 pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     switches_into_kernels(drafts);
     modes_and_selection(drafts);
@@ -44,16 +41,20 @@ pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modu
     zeroing_into_optimizer(drafts);
     into_regions(drafts, modules);
     into_warm_up(drafts);
+    inside::claim(drafts);
     into_precision(drafts);
     into_format(drafts);
     casts_into_ops(drafts);
-    into_attention(drafts);
+    attention::fold(drafts);
     into_layers(drafts, modules);
+    repeated::fold(drafts, modules);
+    attention::without_place(drafts);
     replaced::fold(drafts, modules);
     optimizer_into_structure(drafts);
     backward_into_forward(drafts);
     into_any(drafts);
     streams_and_python(drafts);
+    nesting::fold(drafts);
 }
 
 /// Folds differences that are usually consequences of another change: the same calls in a different order or nesting,
@@ -116,7 +117,7 @@ fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
             return;
         }
         fold_where(drafts, arguments, &[ChangeKind::Shapes, ChangeKind::MemoryFormat], |draft| {
-            from < draft.nodes.first().copied()
+            from < draft.nodes.first().copied() || draft.position.module == module
         });
     }
     if parameter == "training" {
@@ -303,31 +304,6 @@ fn converts_format(diff: &TraceDiff, node: MergedId) -> bool {
     })
 }
 
-/// Folds the consequences of a changed attention implementation, such as different layouts, into
-/// the attention change.
-fn into_attention(drafts: &mut Drafts<'_>) {
-    let Some(attention) = first(drafts, &[ChangeKind::Attention]) else { return };
-    // Attention that is composed of basic ops consists of matrix products and a softmax.
-    for ops in drafts.find(ChangeKind::Ops) {
-        let (one, two) = (&drafts.all()[attention], &drafts.all()[ops]);
-        let is_written_out = one.position == two.position
-            && names(two).any(|name| name.ends_with("softmax"))
-            && names(two).any(|name| name == "aten::matmul" || name == "aten::bmm");
-        if is_written_out {
-            drafts.merge_named(ops, attention);
-        }
-    }
-    fold_where(drafts, attention, &[ChangeKind::KernelSelection], |draft| {
-        draft.subject == "Attention"
-    });
-    fold_where(drafts, attention, &[ChangeKind::MemoryFormat], |draft| {
-        draft.pairs.keys().any(|(one, two)| one == "strided" || two == "strided")
-    });
-    fold_where(drafts, attention, &[ChangeKind::Ops], |draft| {
-        names(draft).all(|name| VIEWS.contains(&name))
-    });
-}
-
 /// Folds the consequences of a changed number of module calls into that change. Examples are a changed number of nested
 /// module calls, and ops that only seem to be added or removed, because they were matched with an op of a different
 /// module.
@@ -364,6 +340,7 @@ fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     for checkpointing in drafts.find(ChangeKind::Checkpointing) {
         fold_where(drafts, checkpointing, &[ChangeKind::Ops, ChangeKind::Python], |draft| {
             Side::BOTH.into_iter().any(|side| draft.marks[side].recomputing)
+                && !draft.subject.ends_with(HOOKS)
         });
     }
     // A step that runs the whole model more often loads more batches.
@@ -397,6 +374,11 @@ pub(in crate::analysis::changes) fn optimizer_ops(diff: &TraceDiff, side: Side) 
 fn optimizer_into_structure(drafts: &mut Drafts<'_>) {
     let causes = [ChangeKind::Layers, ChangeKind::Ops, ChangeKind::Arguments];
     for optimizer in drafts.find(ChangeKind::Optimizer) {
+        // An op of one optimizer may be matched with an op of the other that has other inputs.
+        let diff = drafts.diff;
+        fold_where(drafts, optimizer, &[ChangeKind::Precision], |draft| {
+            draft.nodes.iter().all(|&node| is_in_optimizer(diff, node))
+        });
         let mut found = causes.into_iter().flat_map(|kind| drafts.find(kind));
         let Some(cause) = found.find(|&at| {
             let draft = &drafts.all()[at];
@@ -427,6 +409,23 @@ pub(in crate::analysis::changes) fn is_accumulation(name: &str) -> bool {
     name.ends_with("AccumulateGrad")
 }
 
+/// Whether both sides accumulate gradients, but not the same number per step.
+fn has_other_parameters(drafts: &Drafts<'_>) -> bool {
+    let counts = PerSide::from_fn(|side| {
+        let tree = drafts.diff.tree(side);
+        let is_counted = |call: &CallId| {
+            is_accumulation(tree.name(*call))
+                && tree.kind(*call) == CallKind::Op
+                && drafts.compared.is_compared(drafts.diff, side, *call)
+        };
+        tree.calls().filter(is_counted).count() as u64
+    });
+    let steps = Scale::of(drafts.wall).steps;
+    counts.baseline > 0
+        && counts.candidate > 0
+        && counts.baseline * steps.candidate != counts.candidate * steps.baseline
+}
+
 /// Folds changes that affect only the backward pass, such as gradient accumulation, into a change that affects the
 /// forward pass.
 fn backward_into_forward(drafts: &mut Drafts<'_>) {
@@ -454,10 +453,22 @@ fn backward_into_forward(drafts: &mut Drafts<'_>) {
         let mut of_kind = drafts.find(kind).into_iter();
         of_kind.find(|&at| is_cause || is_forward(&drafts.all()[at]))
     });
+    let other_parameters = has_other_parameters(drafts);
     if let Some(cause) = cause {
         let kinds =
             [ChangeKind::Ops, ChangeKind::Shapes, ChangeKind::MemoryFormat, ChangeKind::Arguments];
-        fold_where(drafts, cause, &kinds, |draft| draft.has_backward && !draft.has_forward);
+        // Neither compiled code nor running layers again changes the number of parameters.
+        let keeps_parameters = matches!(
+            drafts.all()[cause].kind,
+            ChangeKind::Graphs | ChangeKind::Compilation | ChangeKind::Checkpointing
+        );
+        let is_of_parameters = |draft: &Draft| {
+            names(draft).next().is_some() && names(draft).all(is_accumulation) && other_parameters
+        };
+        fold_where(drafts, cause, &kinds, |draft| {
+            let is_kept = keeps_parameters && is_of_parameters(draft);
+            draft.has_backward && !draft.has_forward && !is_kept
+        });
     }
     if let Some(shapes) = first(drafts, &[ChangeKind::Shapes]) {
         fold_where(drafts, shapes, &[ChangeKind::Ops], |draft| names(draft).all(is_accumulation));

@@ -3,18 +3,22 @@
 
 pub(super) mod anomaly;
 pub(super) mod arguments;
+mod attention;
 pub(super) mod calls;
 pub(super) mod compiled;
 pub(super) mod consequences;
 mod folding;
+mod inside;
 pub(super) mod kernels;
 pub(super) mod libraries;
 pub(super) mod memory;
+pub(super) mod nesting;
 pub(super) mod order;
 mod parameters;
 mod peaks;
 pub(super) mod recording;
 pub(super) mod regions;
+mod repeated;
 mod replaced;
 pub(super) mod runtime;
 

@@ -1,6 +1,7 @@
-//! Reports Python stacks and input shapes that the profiler recorded on one side only.
+//! Reports Python stacks, input shapes and GPU events that the profiler recorded on one side only.
 
 use crate::analysis::changes::draft::Drafts;
+use crate::analysis::changes::identity::gpu_events;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
@@ -15,6 +16,12 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
         let tree = drafts.diff.tree(side);
         tree.calls().any(|call| tree.kind(call) == CallKind::Op)
     });
+    let has_gpu = gpu_events(drafts.diff);
+    if has_gpu.baseline != has_gpu.candidate {
+        let at = drafts.draft(ChangeKind::Recording, "");
+        let recorded = if has_gpu.baseline { Side::Baseline } else { Side::Candidate };
+        drafts.at(at).name(recorded, "GPU events");
+    }
     let notes = &drafts.comparability.sides;
     for (code, part) in PARTS.into_iter().filter(|_| has_ops) {
         let lacks = PerSide::from_fn(|side: Side| notes[side].get(code).is_some());

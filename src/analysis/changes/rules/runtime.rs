@@ -1,6 +1,6 @@
 //! Reports differences in driver allocations, loading of GPU code, waits for the GPU, and the number of streams.
 
-use crate::analysis::account::Row;
+use crate::analysis::account::{Row, RowKind};
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
@@ -144,6 +144,12 @@ fn synchronizations(drafts: &mut Drafts<'_>) {
         if (steps.len() as u64) < drafts.wall.totals(side).steps.max(1) {
             continue;
         }
+        // Without stacks on one side, calls in a function have no counterpart, so only their number counts.
+        let name = diff.tree(side).name(calls[0]);
+        let count = named(diff, drafts.compared, &[name]).map(|calls| calls.len());
+        if !drafts.is_placed() && count.baseline == count.candidate {
+            continue;
+        }
         let at = drafts.draft(ChangeKind::Synchronization, &position.words());
         for call in calls {
             drafts.add_root(at, merged.of(side, call));
@@ -164,8 +170,10 @@ fn streams(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
         launches(Side::Baseline) && launches(Side::Candidate)
     };
     let is_same = |at: &usize| {
-        is_graph(&drafts.ledger.rows()[*at])
-            || of_rows.binary_search_by_key(at, |of_row| of_row.0).is_err()
+        let row = &drafts.ledger.rows()[*at];
+        is_graph(row)
+            || row.kind != RowKind::Replaced
+                && of_rows.binary_search_by_key(at, |of_row| of_row.0).is_err()
     };
     let counts = PerSide::from_fn(|side| {
         let tree = drafts.diff.tree(side);

@@ -1,0 +1,43 @@
+//! Counts how often each side makes the calls with a name, wherever they are.
+
+use crate::analysis::steps::StepPairs;
+use crate::diff::TraceDiff;
+use crate::side::{PerSide, Side};
+use crate::tree::{AUTOGRAD_PREFIX, CallKind, ModuleName};
+use std::collections::BTreeMap;
+
+/// For each op, module class and function, the number of its calls in the compared steps.
+pub(super) struct Counts<'a>(BTreeMap<&'a str, PerSide<u64>>);
+
+impl<'a> Counts<'a> {
+    pub(super) fn of(diff: &'a TraceDiff, compared: &StepPairs) -> Counts<'a> {
+        let mut counts: BTreeMap<&str, PerSide<u64>> = BTreeMap::new();
+        for side in Side::BOTH {
+            let tree = diff.tree(side);
+            for call in tree.calls().filter(|&call| compared.is_compared(diff, side, call)) {
+                let name = match tree.kind(call) {
+                    CallKind::Op => {
+                        let name = tree.name(call);
+                        name.strip_prefix(AUTOGRAD_PREFIX).unwrap_or(name)
+                    }
+                    CallKind::Frame if tree.is_module(call) => {
+                        ModuleName::class_or_name(tree.name(call))
+                    }
+                    CallKind::Frame | CallKind::Runtime => diff.plain_name(side, call),
+                    CallKind::Thread | CallKind::Unlinked | CallKind::Gpu => continue,
+                };
+                counts.entry(name).or_default()[side] += 1;
+            }
+        }
+        Counts(counts)
+    }
+
+    /// Whether both sides make the calls with a name, in the ratio of the two counts.
+    pub(super) fn has_ratio(&self, name: &str, of: PerSide<u64>) -> bool {
+        self.0.get(name).is_some_and(|calls| {
+            calls.baseline > 0
+                && calls.candidate > 0
+                && calls.baseline * of.candidate == calls.candidate * of.baseline
+        })
+    }
+}
