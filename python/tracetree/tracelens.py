@@ -34,12 +34,13 @@ from tracetree._compare import open as read
 from tracetree._errors import TraceWarning
 from tracetree._native import Comparison, Node, Table, Trace, Tree
 from tracetree._notes import depth
+from tracetree._perf_tables import PerfTables, tuples, uncovered, with_pandas
 
 __all__ = ["DataLoader", "PyTorchTraceToTree", "TraceDiff", "TraceToTree", "TreePerfAnalyzer"]
 
 #: TraceLens names that tracetree does not offer, each with an alternative or a reason.
 NOT_OFFERED = {
-    "GPUEventAnalyser": "use tracetree.diff(…).steps and .idle",
+    "GPUEventAnalyser": "use TreePerfAnalyzer.from_file(…).get_df_gpu_timeline(), or tracetree.diff(…).idle",
     "JaxAnalyses": "tracetree compares two traces and does not report on a single trace",
     "JaxTreePerfAnalyzer": "tracetree compares two traces and does not report on a single trace",
     "NcclAnalyser": "use tracetree.fleet",
@@ -72,11 +73,20 @@ class DataLoader:
         return {"traceEvents": _events.load(path)}
 
 
-class TreePerfAnalyzer:
-    """Reads a trace. Pass its ``tree`` to ``TraceDiff``."""
+class TreePerfAnalyzer(PerfTables):
+    """Reads a trace, and has tables of its ops and its GPU time. Pass its ``tree`` to ``TraceDiff``."""
 
-    def __init__(self, tree: Any, jax: bool = False, *args: Any, add_python_func: bool = False, **kwargs: Any) -> None:
-        """``add_python_func`` keeps the Python frames in the tree. TraceLens's other arguments are accepted and ignored.
+    def __init__(
+        self,
+        tree: Any,
+        jax: bool = False,
+        *args: Any,
+        add_python_func: bool = False,
+        include_unlinked_kernels: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """``add_python_func`` keeps the Python frames in the tree, and ``include_unlinked_kernels`` counts GPU events
+        without a launch in the timeline. TraceLens's other arguments are accepted and ignored.
 
         Raises ``NotImplementedError`` for ``jax=True``.
         """
@@ -84,6 +94,7 @@ class TreePerfAnalyzer:
             raise NotImplementedError("TreePerfAnalyzer reads PyTorch traces: pass XLA profiles to tracetree.diff")
         self.tree = as_tree(tree)
         self.add_python_func = add_python_func
+        self.include_unlinked_kernels = include_unlinked_kernels
         self.tree.build_tree(add_python_func=add_python_func)
 
     @staticmethod
@@ -770,19 +781,6 @@ def as_tree(given: Any) -> TraceTree:
     )
 
 
-def tuples(text: str) -> Any:
-    """The recorded arguments of an op as tuples, because only tuples can be used as keys. Text that is not JSON is
-    returned unchanged."""
-
-    def converted(value: Any) -> Any:
-        return tuple(map(converted, value)) if isinstance(value, list) else value
-
-    try:
-        return converted(json.loads(text))
-    except ValueError:
-        return text
-
-
 def busy_times(frame: Any) -> Any:
     """For each GPU event, the time in µs during which any event with the same ancestor in the same trace runs. Events
     without an ancestor are unrelated to each other, so only their own time counts."""
@@ -790,12 +788,9 @@ def busy_times(frame: Any) -> Any:
     spans = frame[["source"]].assign(begin=begin, end=begin + (1e3 * frame["kernel_time"]).round().astype("int64"))
     own = (-1 - frame.index.to_series()).astype("Int64")
     spans["ancestor"] = frame["lowest_common_ancestor_id"].fillna(own).astype("int64")
-    spans = spans.sort_values("begin", kind="stable")
-    keys = [spans["ancestor"], spans["source"].astype(object)]
-    # The part of each event that no earlier event covers.
-    covered = spans["end"].groupby(keys).cummax().groupby(keys).shift(fill_value=-(1 << 62))
-    part = (spans["end"] - covered.where(covered > spans["begin"], spans["begin"])).clip(lower=0)
-    return part.groupby(keys).transform("sum").reindex(frame.index) / 1e3
+    spans = spans.astype({"source": object}).sort_values("begin", kind="stable")
+    part = uncovered(spans, ["ancestor", "source"])
+    return part.groupby([spans["ancestor"], spans["source"]]).transform("sum").reindex(frame.index) / 1e3
 
 
 def common_name(first: str, second: str, modules: dict[str, set[str]]) -> str | None:
@@ -817,15 +812,6 @@ def generated(frame: Any, name: str) -> Any:
         print(f"[TraceDiff] {name} is empty. Please run generate_tracediff_report() first.")
         return None
     return frame
-
-
-def with_pandas() -> Any:
-    """The module pandas."""
-    try:
-        import pandas
-    except ImportError:
-        raise ImportError("tracetree.tracelens needs pandas: pip install pandas") from None
-    return pandas
 
 
 def table_frame(table: Table) -> Any:
