@@ -278,7 +278,8 @@ impl Weighing<'_> {
     }
 
     /// The unambiguous matches in a stretch (the calls between two firm matches). A match is unambiguous if the stretch
-    /// contains the same number of calls with the content or name of the matched calls on both sides.
+    /// contains the same number of calls with the content or name of the matched calls on both sides. The name of a
+    /// launch does not say what it launches, so there must be one launch of the name.
     fn firm_within(
         &self,
         lists: PerSide<&[u32]>,
@@ -294,7 +295,10 @@ impl Weighing<'_> {
             let (mine, theirs) = (key(Side::Baseline, a), key(Side::Candidate, b));
             let content = exact(Side::Baseline, a);
             let is_equal = content == exact(Side::Candidate, b);
-            (is_equal && by_content.is_even(content)) || (mine == theirs && by_name.is_even(mine))
+            let is_named = mine == theirs
+                && by_name.is_even(mine)
+                && (by_name.is_single(mine) || !self.outlines.baseline.is_launch(a));
+            (is_equal && by_content.is_even(content)) || is_named
         };
         pairs.iter().copied().filter(is_firm).collect()
     }
@@ -334,9 +338,8 @@ impl Weighing<'_> {
     }
 }
 
-/// For each token in a stretch, the number of baseline calls with the token minus the number of candidate calls with
-/// the token.
-struct Balance<T>(FxHashMap<T, i64>);
+/// For each token in a stretch, the number of calls with the token on each side.
+struct Balance<T>(FxHashMap<T, PerSide<u32>>);
 
 impl<T: Hash + Eq + Copy> Balance<T> {
     fn new(
@@ -344,17 +347,20 @@ impl<T: Hash + Eq + Copy> Balance<T> {
         stretch: &PerSide<Range<usize>>,
         token: impl Fn(Side, u32) -> T,
     ) -> Balance<T> {
-        let mut balance: FxHashMap<T, i64> = FxHashMap::default();
+        let mut balance: FxHashMap<T, PerSide<u32>> = FxHashMap::default();
         for side in Side::BOTH {
-            let one = if side == Side::Baseline { 1 } else { -1 };
             for &call in &lists[side][stretch[side].clone()] {
-                *balance.entry(token(side, call)).or_default() += one;
+                balance.entry(token(side, call)).or_default()[side] += 1;
             }
         }
         Balance(balance)
     }
 
     fn is_even(&self, token: T) -> bool {
-        self.0.get(&token) == Some(&0)
+        self.0.get(&token).is_some_and(|count| count.baseline == count.candidate)
+    }
+
+    fn is_single(&self, token: T) -> bool {
+        self.0.get(&token) == Some(&PerSide::new(1, 1))
     }
 }

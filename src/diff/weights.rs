@@ -120,6 +120,11 @@ pub(super) const MOST_CELLS: usize = 1 << 23;
 /// Half the width of the narrowest corridor.
 pub(super) const HALF_NARROWEST: usize = 4;
 
+/// Minimum number of rare calls that decide which repetitions of a loop correspond to each other. Fewer calls may have
+/// moved on their own.
+pub(super) const ANCHORS: usize = 3;
+/// Score of a match of two such calls, which outweighs all other calls.
+pub(super) const ANCHOR: i64 = 1 << 40;
 /// A hole is a gap between matches that exists on only one side. Holes are compared with each other only if an
 /// alignment has at most this many, because among more holes, some are identical by chance.
 pub(super) const HOLES: usize = 64;

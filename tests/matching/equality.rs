@@ -1,11 +1,14 @@
 //! Tests that repeated calls are matched with identical calls, and that a match is firm only if nothing
 //! contradicts it. The pairs come with the true counterparts.
 
-use crate::support::compared::compare_files;
+use crate::support::compared::{align_threads, compare_files, shaped};
 use crate::support::files::{real_traces, unpacked};
+use crate::support::find::calls;
+use crate::support::trace_builder::HostThread;
 use std::collections::HashMap;
-use tracetree::PerSide;
+use std::ops::Range;
 use tracetree::diff::{Confidence, TraceDiff};
+use tracetree::{PerSide, Side};
 
 /// How a comparison agrees with the true counterparts of a pair of recordings.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -85,7 +88,13 @@ fn no_firm_match_of_a_decode_loop_is_wrong() {
 
 #[test]
 fn repeated_calls_of_a_module_are_matched_with_identical_calls() {
-    for name in ["decode_every_other", "decode_draft", "decode_leftover"] {
+    for name in [
+        "decode_every_other",
+        "decode_draft",
+        "decode_draft_noframes",
+        "decode_shift_noframes",
+        "decode_leftover",
+    ] {
         let Some(found) = of_pair(name) else { return };
         // The truth includes the records outside of all threads, which have no counterparts.
         assert!(
@@ -93,6 +102,59 @@ fn repeated_calls_of_a_module_are_matched_with_identical_calls() {
             "{found:?}"
         );
     }
+}
+
+/// A decode loop without frames: two layers per token, in which only the attention depends on the length.
+fn decode(lengths: impl Iterator<Item = i64> + Clone) -> impl Fn(&mut HostThread<'_>) {
+    move |t| {
+        for length in lengths.clone() {
+            for _ in 0..2 {
+                for op in ["norm", "query", "key", "value", "rope", "cat"] {
+                    t.op(shaped(&format!("aten::{op}"), 64), |t| t.kernel(op, 2.0));
+                }
+                t.op(shaped("aten::attention", length), |t| t.kernel("attention", 5.0));
+            }
+        }
+    }
+}
+
+/// Checks that the calls of the given positions are matched, in order, and no others.
+fn are_matched(diff: &TraceDiff, name: &str, baseline: Range<usize>, candidate: Range<usize>) {
+    let [mine, theirs] = Side::BOTH.map(|side| calls(diff.tree(side), name));
+    let mut expected = vec![None; mine.len()];
+    for (at, partner) in baseline.zip(&theirs[candidate]) {
+        expected[at] = Some(*partner);
+    }
+    let found: Vec<_> = mine.into_iter().map(|call| diff.partner(Side::Baseline, call)).collect();
+    assert_eq!(found, expected, "{name}");
+}
+
+#[test]
+fn the_calls_that_vary_show_which_repetitions_of_a_loop_match() {
+    // Most calls occur in every repetition, so more of them would be equal without the shift.
+    for shift in [1, 3] {
+        let (first, last) = (100 + shift, 106 + shift);
+        align_threads(decode(100..106), decode(first..last), |diff| {
+            let shift = 2 * (first - 100) as usize;
+            for name in ["aten::attention", "aten::norm", "aten::cat"] {
+                are_matched(diff, name, shift..12, 0..12 - shift);
+            }
+        });
+    }
+}
+
+#[test]
+fn a_repetition_that_is_extra_has_not_moved_past_the_others() {
+    align_threads(decode(100..108), decode(100..106), |diff| {
+        are_matched(diff, "aten::norm", 0..12, 0..12);
+    });
+    let few = (100..103).chain(107..108);
+    align_threads(decode(100..108), decode(few), |diff| {
+        let [mine, theirs] = Side::BOTH.map(|side| calls(diff.tree(side), "aten::attention"));
+        for (at, partner) in [(0, 0), (4, 4), (14, 6), (15, 7)] {
+            assert_eq!(diff.partner(Side::Baseline, mine[at]), Some(theirs[partner]), "{at}");
+        }
+    });
 }
 
 #[test]

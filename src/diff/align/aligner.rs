@@ -45,8 +45,10 @@ pub(super) struct Aligner<'a> {
     pub(super) scope: PerSide<Range<u32>>,
     /// Length of the longer of the two lists that are being aligned.
     pub(super) siblings: usize,
-    /// Preorder positions of the calls in the baseline list that is being aligned.
-    pub(super) row: Vec<u32>,
+    /// The calls in the baseline list that is being aligned, each with its preorder position.
+    pub(super) row: Vec<(u32, u32)>,
+    /// Whether the lists that are being aligned are repetitions of a loop, which `anchors` recognized.
+    pub(super) is_loop: bool,
     /// For each unmatched call in the lists, the number of siblings in its gap. The maps of both
     /// sides are empty if no gap is crowded.
     pub(super) crowds: PerSide<FxHashMap<u32, usize>>,
@@ -65,6 +67,7 @@ impl<'a> Aligner<'a> {
             scope: PerSide::from_fn(|_| 0..0),
             siblings: 0,
             row: Vec::new(),
+            is_loop: false,
             crowds: PerSide::default(),
         }
     }

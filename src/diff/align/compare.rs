@@ -25,6 +25,15 @@ pub(super) trait Compare {
     fn in_row(&mut self, _a: usize, _b: usize) -> bool {
         false
     }
+    /// Whether other matches than `found` are certain, so that the alignment must be repeated. From then on, the scores
+    /// and tokens prefer these matches.
+    fn contradicts(&mut self, _found: &[(usize, usize)]) -> bool {
+        false
+    }
+    /// Whether two elements are a match that [`Compare::contradicts`] found to be certain.
+    fn is_anchor(&self, _a: usize, _b: usize) -> bool {
+        false
+    }
     /// Whether two elements that are aligned opposite each other are a match. The alignment may
     /// put a call opposite its wrapper, so that both are in the same gap, but the two are not a match.
     fn is_pair(&self, a: usize, b: usize) -> bool;

@@ -114,7 +114,12 @@ fn extra(
     if !is_backward && is_without_copies(whole[longer.other()], whole[longer], length) {
         return None;
     }
-    let extra = Blocks::new(tokens, &ranges, is_backward).extra(longer)?;
+    let mut blocks = Blocks::new(tokens, &ranges, is_backward);
+    // The calls that differ from one repetition of a loop to the next show which repetitions are extra.
+    if !blocks.have_usual_layer() {
+        return None;
+    }
+    let extra = blocks.extra(longer)?;
     // The extra layers must explain most of the difference in length.
     let removed: usize = extra.iter().map(Range::len).sum();
     let surplus = tokens[longer].len().saturating_sub(tokens[longer.other()].len());
@@ -246,6 +251,20 @@ impl Blocks {
                 self.0[side][at].credit = credit;
             }
         }
+    }
+
+    /// Whether half of the layers on either side are equal.
+    fn have_usual_layer(&self) -> bool {
+        Side::BOTH.into_iter().any(|side| {
+            let mut layers: Vec<u64> = self.0[side]
+                .iter()
+                .filter(|block| block.is_layer)
+                .map(|block| block.exact)
+                .collect();
+            layers.sort_unstable();
+            let equal = layers.chunk_by(|one, two| one == two).map(<[u64]>::len);
+            2 * equal.max().unwrap_or(0) >= layers.len()
+        })
     }
 
     fn shared(&self, i: usize, j: usize) -> i64 {

@@ -9,6 +9,7 @@
 //! `docs/development/algorithm.md` explains the whole algorithm.
 
 mod aligner;
+mod anchors;
 mod apart;
 mod as_before;
 mod bare_layers;
@@ -211,7 +212,8 @@ impl<'a> Aligner<'a> {
         self.siblings = lists.baseline.len().max(lists.candidate.len());
         self.row.clear();
         let baseline = self.outlines.baseline;
-        self.row.extend(lists.baseline.iter().map(|&call| baseline.position(call)));
+        self.row.extend(lists.baseline.iter().map(|&call| (baseline.position(call), call)));
+        self.is_loop = false;
         let mut work = vec![lists];
         while let Some(lists) = work.pop() {
             let found = self.align_siblings(lists.as_ref().map(Vec::as_slice));
@@ -264,6 +266,7 @@ impl<'a> Aligner<'a> {
         let mut siblings = score::Siblings::new(&self.both, &mut self.bags, lists, together);
         let aligned = sequence::align(&mut siblings);
         self.both.links.add_cut_blocks(aligned.cut_blocks);
+        self.is_loop |= aligned.has_anchors;
         if aligned.cut_blocks > 0 {
             self.recurring.forget_open();
         }

@@ -17,8 +17,12 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
 impl Aligner<'_> {
-    /// Matches equal runs of unmatched siblings in any two gaps, if both sides have the same number of such runs.
+    /// Matches equal runs of unmatched siblings in any two gaps, if both sides have the same number of such runs. One
+    /// repetition of a loop does not move past another.
     pub(super) fn pair_moved_runs(&mut self, gaps: &[PerSide<Vec<u32>>]) {
+        if self.is_loop {
+            return;
+        }
         let runs = self.free_runs(gaps);
         if runs.baseline.is_empty() || runs.candidate.is_empty() {
             return;

@@ -417,7 +417,11 @@ impl Aligner<'_> {
                 && !taken.candidate.contains(&b.call)
                 && self.is_free(Side::Baseline, a.call)
                 && self.is_free(Side::Candidate, b.call);
-            if free && self.can_have_moved(a.call, b.call) && self.is_alike(a.call, b.call) {
+            if free
+                && !self.passes_its_like(a, b)
+                && self.can_have_moved(a.call, b.call)
+                && self.is_alike(a.call, b.call)
+            {
                 taken.baseline.insert(a.call);
                 taken.candidate.insert(b.call);
                 chosen.push((a, b));
@@ -455,14 +459,31 @@ impl Aligner<'_> {
         a.place.abs_diff(b.place) <= reach || self.stand_beside(a.place, b.place)
     }
 
+    /// Whether a call would have moved past a call of its kind that stayed in place, and further than a swap of
+    /// neighbors. One repetition of a loop does not move past another.
+    fn passes_its_like(&self, a: Lost, b: Lost) -> bool {
+        let keys = &self.outlines.baseline.keys;
+        let (from, to) = (a.place.min(b.place), a.place.max(b.place));
+        let first = self.row.partition_point(|&(at, _)| at < from);
+        let between = self.row[first..].iter().take_while(|&&(at, _)| at < to);
+        let stays = |call: u32| {
+            !self.is_free(Side::Baseline, call) && !self.both.links.is_moved(Side::Baseline, call)
+        };
+        let mut between = between.map(|&(_, call)| call);
+        self.is_loop
+            && !self.stand_beside(a.place, b.place)
+            && between.any(|call| keys[call as usize] == keys[a.call as usize] && stays(call))
+    }
+
     /// Whether at most one sibling lies between two positions. The size of the sibling in between does not matter: a
     /// call that swapped places with a whole forward pass still counts as being next to that pass.
     fn stand_beside(&self, one: u32, two: u32) -> bool {
         let baseline = self.outlines.baseline;
         let behind = baseline.position(self.scope.baseline.end);
-        let rank = |place: u32| self.row.partition_point(|&at| at <= place);
+        let rank = |place: u32| self.row.partition_point(|&(at, _)| at <= place);
         let are_within = || {
-            self.row.first().is_some_and(|&first| one.min(two) >= first) && one.max(two) <= behind
+            self.row.first().is_some_and(|&(first, _)| one.min(two) >= first)
+                && one.max(two) <= behind
         };
         rank(one).abs_diff(rank(two)) <= SIBLINGS_BESIDE && are_within()
     }

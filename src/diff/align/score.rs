@@ -1,6 +1,7 @@
 //! Scores possible matches of siblings by the number of tokens that the two siblings share.
 
 use super::aligner::Both;
+use super::anchors::{Shaped, anchors, token};
 use super::compare::{Compare, Tokens};
 use super::inner::is_one_inside_other;
 use super::layers::{self, Credit, Row};
@@ -11,7 +12,8 @@ use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
 use crate::diff::weights::{
-    AFFINITY, ARGUMENTS, EXACT, LAYER, LAYERS, NAME, QUERY, SETTLED, TOKEN, WRAPPED,
+    AFFINITY, ANCHOR, ARGUMENTS, EXACT, LAYER, LAYERS, LEAST_RUN, NAME, QUERY, SETTLED, TOKEN,
+    WRAPPED,
 };
 use crate::program::Program;
 use crate::side::{PerSide, Side};
@@ -39,6 +41,8 @@ pub(super) struct Siblings<'a, 'b> {
     /// order; GPU events without a launch are matched only by name.
     launched_together: bool,
     lone_threads: PerSide<&'b FxHashSet<LoneThread>>,
+    /// The calls that show which repetitions of a loop correspond to each other.
+    anchors: FxHashSet<(Key, u32)>,
 }
 
 /// Properties of an element that are independent of the element it is compared with.
@@ -92,7 +96,17 @@ impl<'a, 'b> Siblings<'a, 'b> {
             known: PerSide::default(),
             launched_together,
             lone_threads,
+            anchors: FxHashSet::default(),
         }
+    }
+
+    /// The key and the arguments of an element; `None` for runs and for calls without arguments.
+    fn shaped(&self, side: Side, at: usize) -> Shaped {
+        let element = &self.elements[side][at];
+        let call = self.lists[side][element.start] as usize;
+        let (key, arguments) =
+            (self.outlines[side].keys[call], self.outlines[side].arguments[call]);
+        (element.len() == 1 && arguments != 0).then_some((key, arguments))
     }
 
     /// The calls of two elements. A run is represented by its first call.
@@ -454,6 +468,27 @@ impl Compare for Siblings<'_, '_> {
         }
     }
 
+    fn contradicts(&mut self, found: &[(usize, usize)]) -> bool {
+        let (one, two) = self.lengths();
+        if one.min(two) < LEAST_RUN {
+            return false;
+        }
+        let calls = PerSide::from_fn(|side| {
+            let elements = 0..self.elements[side].len();
+            elements.map(|at| self.shaped(side, at)).collect::<Vec<_>>()
+        });
+        self.anchors = anchors(calls.as_ref().map(Vec::as_slice), found);
+        !self.anchors.is_empty()
+    }
+
+    fn is_anchor(&self, i: usize, j: usize) -> bool {
+        !self.anchors.is_empty() && {
+            let shaped = self.shaped(Side::Baseline, i);
+            shaped == self.shaped(Side::Candidate, j)
+                && shaped.is_some_and(|call| self.anchors.contains(&call))
+        }
+    }
+
     fn is_pair(&self, i: usize, j: usize) -> bool {
         if self.is_run(i, j) {
             return false;
@@ -472,6 +507,7 @@ impl Compare for Siblings<'_, '_> {
     fn score(&mut self, i: usize, j: usize) -> i64 {
         match self.plain(i, j) {
             0 => 0,
+            plain if self.is_anchor(i, j) => plain + ANCHOR,
             plain => match self.credits(i, j) {
                 None => plain,
                 Some((mine, theirs)) => {
@@ -484,7 +520,7 @@ impl Compare for Siblings<'_, '_> {
 
     fn most(&mut self, i: usize, j: usize) -> i64 {
         let credit = self.credits(i, j).map_or(0, |(mine, theirs)| mine.most(theirs));
-        self.plain_most(i, j) + credit
+        self.plain_most(i, j) + if self.is_anchor(i, j) { ANCHOR } else { credit }
     }
 
     /// Ops and frames with the same key share at least that key, so their score is positive.
@@ -500,6 +536,16 @@ impl Compare for Siblings<'_, '_> {
     /// share more tokens of the less specific kind, but at most twice as many, both kinds are returned, and the
     /// weighted alignment decides.
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {
+        if !self.anchors.is_empty() {
+            // Tokens of which only those of anchors are equal: the numbers of other elements are odd or even.
+            let of = |side: Side, elements: Range<usize>| -> Vec<u64> {
+                let own = |at: usize| 1 << 63 | 2 * at as u64 | u64::from(side == Side::Baseline);
+                let anchor =
+                    |at: usize| self.shaped(side, at).filter(|call| self.anchors.contains(call));
+                elements.map(|at| anchor(at).map_or_else(|| own(at), token)).collect()
+            };
+            return vec![(of(Side::Baseline, a), of(Side::Candidate, b))];
+        }
         let first = |side: Side, elements: Range<usize>| -> Vec<u32> {
             let elements = self.elements[side][elements].iter();
             elements.map(|element| self.lists[side][element.start]).collect()

@@ -32,33 +32,60 @@ pub(super) struct Aligned {
     pub(super) pairs: Vec<(usize, usize)>,
     /// Number of blocks that were too large to be searched completely.
     pub(super) cut_blocks: u64,
+    /// Whether [`Compare::contradicts`] found anchors.
+    pub(super) has_anchors: bool,
 }
 
 /// Aligns the two sequences of elements that `compare` describes.
 pub(super) fn align(compare: &mut impl Compare) -> Aligned {
     let (n, m) = compare.lengths();
     let mut aligned = Aligned::default();
+    align_ranges(compare, (0..n, 0..m), true, &mut aligned);
+    if compare.contradicts(&aligned.pairs) {
+        aligned = Aligned { has_anchors: true, ..Aligned::default() };
+        align_ranges(compare, (0..n, 0..m), false, &mut aligned);
+        // Of equally good paths, the one with later pairs is chosen. But what follows the last anchor follows it directly.
+        if let Some(last) = aligned.pairs.iter().rposition(|&(i, j)| compare.is_anchor(i, j)) {
+            aligned.pairs.truncate(last + 1);
+            let (i, j) = aligned.pairs[last];
+            align_ranges(compare, (i + 1..n, j + 1..m), true, &mut aligned);
+        }
+    }
+    slide::slide_gaps(compare, &mut aligned.pairs);
+    aligned
+}
+
+/// Aligns one range of each sequence. With `trims`, identical elements at both ends are matched without a search.
+fn align_ranges(
+    compare: &mut impl Compare,
+    (a, b): (Range<usize>, Range<usize>),
+    trims: bool,
+    aligned: &mut Aligned,
+) {
+    let shorter = if trims { a.len().min(b.len()) } else { 0 };
     let mut front = 0;
-    while front < n.min(m) && compare.equal(front, front) {
-        aligned.pairs.push((front, front));
+    while front < shorter && compare.equal(a.start + front, b.start + front) {
+        aligned.pairs.push((a.start + front, b.start + front));
         front += 1;
     }
     let mut back = 0;
-    while front + back < n.min(m)
-        && compare.equal(n - 1 - back, m - 1 - back)
-        && !(n != m && compare.in_row(n - 1 - back, m - 1 - back))
+    while front + back < shorter
+        && compare.equal(a.end - 1 - back, b.end - 1 - back)
+        && !(a.len() != b.len() && compare.in_row(a.end - 1 - back, b.end - 1 - back))
     {
         back += 1;
     }
-    let (a, b) = (front..n - back, front..m - back);
+    let ends = (a.end, b.end);
+    let (a, b) = (a.start + front..a.end - back, b.start + front..b.end - back);
+    let first = (a.start, b.start);
     if !a.is_empty() && !b.is_empty() {
         let inner = if (a.len(), b.len()) == (1, 1) {
             // Sequences with one element each are by far the most common case, because most calls have few children.
-            compare.scores(front, front).then_some((0, 0)).into_iter().collect()
+            compare.scores(first.0, first.1).then_some((0, 0)).into_iter().collect()
         } else {
             let paths = corridors(compare, a, b).into_iter().map(|corridor| {
                 let path = best_path(&corridor.rows, |i, j, least| {
-                    let (i, j) = (front + i, front + j);
+                    let (i, j) = (first.0 + i, first.1 + j);
                     let most = compare.most(i, j);
                     if most < least {
                         return 0;
@@ -73,15 +100,13 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
             let heaviest =
                 paths.reduce(|one, two| if two.0.weight > one.0.weight { two } else { one });
             let (path, cut_blocks) = heaviest.unwrap_or_default();
-            aligned.cut_blocks = cut_blocks;
+            aligned.cut_blocks += cut_blocks;
             path.pairs
         };
-        let opposite = inner.into_iter().map(|(i, j)| (front + i, front + j));
+        let opposite = inner.into_iter().map(|(i, j)| (first.0 + i, first.1 + j));
         aligned.pairs.extend(opposite.filter(|&(i, j)| compare.is_pair(i, j)));
     }
-    aligned.pairs.extend((0..back).rev().map(|i| (n - 1 - i, m - 1 - i)));
-    slide::slide_gaps(compare, &mut aligned.pairs);
-    aligned
+    aligned.pairs.extend((0..back).rev().map(|at| (ends.0 - 1 - at, ends.1 - 1 - at)));
 }
 
 /// For each row 0..=n of the score table, the first and the last column (0..=m) to search.
