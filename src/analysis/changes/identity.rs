@@ -57,7 +57,7 @@ impl Identity {
         };
         let mut texts = SharedTexts::new(diff);
         let is_coarse = diff.coarse_tick().is_some();
-        let mut unmatched: BTreeMap<&str, PerSide<u64>> = BTreeMap::new();
+        let mut unmatched: BTreeMap<&str, PerSide<Vec<usize>>> = BTreeMap::new();
         for (_, node) in diff.merged().nodes() {
             let mut calls = node.calls();
             if !calls.all(|(side, call)| compared.is_compared(diff, side, call)) {
@@ -65,14 +65,13 @@ impl Identity {
             }
             let is_unmatched = found.add(diff, node, &mut texts);
             for (side, call) in node.calls().filter(|_| is_unmatched && is_coarse) {
-                unmatched.entry(diff.plain_name(side, call)).or_default()[side] += 1;
+                unmatched.entry(diff.plain_name(side, call)).or_default()[side].push(call.index());
             }
         }
         if is_coarse {
-            // Whole microseconds do not show where a call is, so only the number of calls counts.
-            let surplus = |count: &PerSide<u64>| count.baseline.abs_diff(count.candidate);
+            // Whole microseconds do not show below which call a call is, but they do show where in the trace it is.
             found.unmatched = unmatched.values().map(surplus).sum();
-            let example = unmatched.iter().find(|(_, count)| surplus(count) > 0);
+            let example = unmatched.iter().find(|(_, calls)| surplus(calls) > 0);
             found.example = example.map_or_else(String::new, |(name, _)| (*name).to_owned());
             found.is_nested_otherwise = !unmatched.is_empty() && found.unmatched == 0;
         }
@@ -178,6 +177,17 @@ pub(super) fn frames(diff: &TraceDiff) -> PerSide<bool> {
     })
 }
 
+/// The number of calls of one name that have no counterpart at about the same position in the order of all calls.
+fn surplus(calls: &PerSide<Vec<usize>>) -> u64 {
+    /// By how many calls a position may differ. Calls that begin within the same microsecond may change places.
+    const NEAR: usize = 16;
+    let (mut one, mut two) = (calls.baseline.clone(), calls.candidate.clone());
+    one.sort_unstable();
+    two.sort_unstable();
+    let apart = one.iter().zip(&two).filter(|(a, b)| a.abs_diff(**b) > NEAR).count();
+    (one.len().abs_diff(two.len()) + apart) as u64
+}
+
 /// Whether the GPU events of each side were recorded. A side that launches work without a single GPU event was recorded
 /// without them; on a side that launches nothing, nothing is missing.
 pub(super) fn gpu_events(diff: &TraceDiff) -> PerSide<bool> {
@@ -251,4 +261,18 @@ fn other_sizes(
 fn is_compiled(diff: &TraceDiff, call: CallId) -> bool {
     let tree = diff.tree(Side::Baseline);
     tree.trace().header().recorder == Recorder::Xla || is_generated(tree.name(call))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::surplus;
+    use crate::side::PerSide;
+
+    #[test]
+    fn a_call_that_is_elsewhere_in_the_trace_is_not_only_nested_otherwise() {
+        let of = |one: &[usize], two: &[usize]| surplus(&PerSide::new(one.to_vec(), two.to_vec()));
+        assert_eq!(of(&[7, 40], &[41, 5]), 0);
+        assert_eq!(of(&[7, 40], &[7, 90]), 1);
+        assert_eq!(of(&[7], &[7, 9]), 1);
+    }
 }

@@ -123,14 +123,14 @@ static RULES: LazyLock<Rules> =
 #[serde(from = "String")]
 enum Pattern {
     Start(String),
-    Anywhere(memmem::Finder<'static>),
+    Anywhere(Box<memmem::Finder<'static>>),
 }
 
 impl From<String> for Pattern {
     fn from(pattern: String) -> Pattern {
         match pattern.strip_prefix('^') {
             Some(start) => Pattern::Start(start.to_owned()),
-            None => Pattern::Anywhere(memmem::Finder::new(&pattern).into_owned()),
+            None => Pattern::Anywhere(Box::new(memmem::Finder::new(&pattern).into_owned())),
         }
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn short_name(full: &str) -> String {
         // Tensile writes the types as capital letters.
         let is_types =
             (1..=3).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_uppercase());
-        !is_detail(word, facts.tile) && !(is_tensile && is_types)
+        !(is_detail(word, facts.tile) || is_tensile && is_types)
     });
     let kept = kept.collect::<Vec<_>>().join("_");
     let has_details = (type_name.is_some() || facts.tile.is_some()) && kept.len() < base.len();

@@ -168,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_are_equal_in_every_repetition_are_no_anchors() {
+    fn calls_that_are_equal_in_every_repetition_do_not_anchor() {
         // Another name, or other arguments, in each repetition.
         assert!(found("n-a-n-b-n-c-n-d-", "n-b-n-c-n-d-n-e-", &diagonal(8)).is_empty());
         assert!(found("q1q2q3q1q2q3", "q2q3q1q2q3q1", &diagonal(6)).is_empty());
     }
 
     #[test]
-    fn as_many_matches_are_no_contradiction() {
+    fn as_many_matches_do_not_contradict() {
         let (varying, found) = ([(1, 0), (2, 1), (3, 2), (9, 9)], [(0, 5), (5, 6), (9, 9)]);
         assert!(contradictions(&varying, &found).is_empty());
         assert_eq!(contradictions(&varying, &found[2..]), [&varying[..3]]);

@@ -539,7 +539,8 @@ impl Compare for Siblings<'_, '_> {
         if !self.anchors.is_empty() {
             // Tokens of which only those of anchors are equal: the numbers of other elements are odd or even.
             let of = |side: Side, elements: Range<usize>| -> Vec<u64> {
-                let own = |at: usize| 1 << 63 | 2 * at as u64 | u64::from(side == Side::Baseline);
+                let own =
+                    |at: usize| (1 << 63) | (2 * at as u64) | u64::from(side == Side::Baseline);
                 let anchor =
                     |at: usize| self.shaped(side, at).filter(|call| self.anchors.contains(call));
                 elements.map(|at| anchor(at).map_or_else(|| own(at), token)).collect()

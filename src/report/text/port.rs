@@ -308,7 +308,8 @@ impl<'a> Writer<'a> {
         let difference = self.signed(sums.difference);
         let comparability = self.analysis.comparability();
         let lacks = |side: Side| comparability.sides[side].get("NO_SHAPES").is_some();
-        let remedy = if Side::BOTH.into_iter().any(lacks) {
+        let is_whole = sums.not_modelled == Nanos::ZERO;
+        let remedy = if !is_whole && Side::BOTH.into_iter().any(lacks) {
             "; record shapes to split it (record_shapes=True)"
         } else {
             ""
