@@ -414,8 +414,8 @@ fn has_other_parameters(drafts: &Drafts<'_>) -> bool {
     let counts = PerSide::from_fn(|side| {
         let tree = drafts.diff.tree(side);
         let is_counted = |call: &CallId| {
-            is_accumulation(tree.name(*call))
-                && tree.kind(*call) == CallKind::Op
+            tree.kind(*call) == CallKind::Op
+                && is_accumulation(tree.name(*call))
                 && drafts.compared.is_compared(drafts.diff, side, *call)
         };
         tree.calls().filter(is_counted).count() as u64
@@ -453,7 +453,6 @@ fn backward_into_forward(drafts: &mut Drafts<'_>) {
         let mut of_kind = drafts.find(kind).into_iter();
         of_kind.find(|&at| is_cause || is_forward(&drafts.all()[at]))
     });
-    let other_parameters = has_other_parameters(drafts);
     if let Some(cause) = cause {
         let kinds =
             [ChangeKind::Ops, ChangeKind::Shapes, ChangeKind::MemoryFormat, ChangeKind::Arguments];
@@ -461,10 +460,9 @@ fn backward_into_forward(drafts: &mut Drafts<'_>) {
         let keeps_parameters = matches!(
             drafts.all()[cause].kind,
             ChangeKind::Graphs | ChangeKind::Compilation | ChangeKind::Checkpointing
-        );
-        let is_of_parameters = |draft: &Draft| {
-            names(draft).next().is_some() && names(draft).all(is_accumulation) && other_parameters
-        };
+        ) && has_other_parameters(drafts);
+        let is_of_parameters =
+            |draft: &Draft| names(draft).next().is_some() && names(draft).all(is_accumulation);
         fold_where(drafts, cause, &kinds, |draft| {
             let is_kept = keeps_parameters && is_of_parameters(draft);
             draft.has_backward && !draft.has_forward && !is_kept
