@@ -148,6 +148,11 @@ fn first(rules: &'static [Rule], name: &str) -> Option<&'static str> {
     rules.iter().find(|rule| rule.fits(name)).map(|rule| rule.name.as_str())
 }
 
+/// The precision in which a kernel multiplies, according to its name alone.
+fn named_precision(name: &str) -> Option<&'static str> {
+    first(&RULES.precision, name)
+}
+
 /// Whether a kernel's name shows that it multiplies with TF32 precision.
 pub(in crate::analysis) fn is_tf32(name: &str) -> bool {
     RULES.precision.iter().any(|rule| rule.name == "tf32" && rule.fits(name))
@@ -157,7 +162,7 @@ impl<'n> KernelFacts<'n> {
     /// Reads a kernel name. `inputs` is the type of the inputs, if it was recorded: what a trace states about the inputs
     /// counts more than the name.
     pub fn of(name: &'n str, inputs: Option<Precision>) -> KernelFacts<'n> {
-        let named = first(&RULES.precision, name);
+        let named = named_precision(name);
         let precision = match inputs {
             Some(Precision::Fp32) | None => named,
             Some(inputs) => Some(inputs.label()),

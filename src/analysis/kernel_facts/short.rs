@@ -7,7 +7,7 @@
 //! vectorized_elementwise_kernel<add, fp32>
 //! ```
 
-use super::{KernelFacts, name};
+use super::{name, named_precision, tile};
 use std::fmt::Write;
 
 /// Maximum length of a short name, in characters.
@@ -45,22 +45,25 @@ pub(crate) fn short_name(full: &str) -> String {
     if base.is_empty() {
         return cut(full);
     }
-    let facts = KernelFacts::of(full, None);
-    let type_name = facts.precision.map(|precision| match precision {
-        "f16" => "fp16",
-        "f32" => "fp32",
-        other => other,
-    });
+    // Of what a name reveals, only these two are looked up, because a trace may have hundreds of thousands of names.
+    let tile = tile(full);
+    let type_name = || {
+        named_precision(full).map(|precision| match precision {
+            "f16" => "fp16",
+            "f32" => "fp32",
+            other => other,
+        })
+    };
     let arguments = name::template_arguments(full);
     let in_arguments = || arguments.iter().flat_map(|argument| words(argument));
     if !arguments.is_empty() {
-        let type_name = type_name.or_else(|| in_arguments().find_map(element_type));
+        let type_name = type_name().or_else(|| in_arguments().find_map(element_type));
         let function = in_arguments().filter(|word| is_function(word)).last().map(without_affixes);
-        return with_details(base, [function, type_name, facts.tile]);
+        return with_details(base, [function, type_name, tile]);
     }
     if full.starts_with("_Z") {
         let function = name::launched(full, |stem| stem.ends_with("::kentry")).into_iter().next();
-        return with_details(base, [function.as_deref(), type_name, None]);
+        return with_details(base, [function.as_deref(), type_name(), None]);
     }
     // In a name without template arguments, types and tile are words of the name itself.
     let is_tensile = base.starts_with("Cijk_");
@@ -68,14 +71,16 @@ pub(crate) fn short_name(full: &str) -> String {
         // Tensile writes the types as capital letters.
         let is_types =
             (1..=3).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_uppercase());
-        !(is_detail(word, facts.tile) || is_tensile && is_types)
+        !(is_detail(word, tile) || is_tensile && is_types)
     });
     let kept = kept.collect::<Vec<_>>().join("_");
-    let has_details = (type_name.is_some() || facts.tile.is_some()) && kept.len() < base.len();
-    if kept.is_empty() || !has_details {
+    if kept.is_empty() || kept.len() == base.len() {
         return cut(&base);
     }
-    with_details(kept, [None, type_name, facts.tile])
+    match (type_name(), tile) {
+        (None, None) => cut(&base),
+        (type_name, tile) => with_details(kept, [None, type_name, tile]),
+    }
 }
 
 fn with_details(mut base: String, details: [Option<&str>; 3]) -> String {
