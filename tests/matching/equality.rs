@@ -72,15 +72,18 @@ fn layers_that_nothing_distinguishes_are_never_firm() {
     assert!(found.iter().all(|found| found.wrong_firm == 0), "{found:?}");
 }
 
+/// Pairs of loops that call a module repeatedly in one step.
+const DECODE_LOOPS: [&str; 5] = [
+    "decode_every_other",
+    "decode_draft",
+    "decode_draft_noframes",
+    "decode_shift_noframes",
+    "decode_leftover",
+];
+
 #[test]
 fn no_firm_match_of_a_decode_loop_is_wrong() {
-    for name in [
-        "decode_every_other",
-        "decode_draft",
-        "decode_draft_noframes",
-        "decode_shift_noframes",
-        "decode_leftover",
-    ] {
+    for name in DECODE_LOOPS {
         let Some(found) = of_pair(name) else { return };
         assert!(found.iter().all(|found| found.wrong_firm == 0), "{name}: {found:?}");
     }
@@ -88,13 +91,7 @@ fn no_firm_match_of_a_decode_loop_is_wrong() {
 
 #[test]
 fn repeated_calls_of_a_module_are_matched_with_identical_calls() {
-    for name in [
-        "decode_every_other",
-        "decode_draft",
-        "decode_draft_noframes",
-        "decode_shift_noframes",
-        "decode_leftover",
-    ] {
+    for name in DECODE_LOOPS {
         let Some(found) = of_pair(name) else { return };
         // The truth includes the records outside of all threads, which have no counterparts.
         assert!(
