@@ -101,8 +101,8 @@ pub(super) fn without_place(drafts: &mut Drafts<'_>) {
         if sides.is_none() {
             continue;
         }
-        let ops = drafts.find(ChangeKind::Ops).into_iter();
-        let ops = { ops }.find(|&at| drafts.resolve(at) == at && only(&drafts.all()[at]) == sides);
+        let mut ops = drafts.find(ChangeKind::Ops).into_iter();
+        let ops = ops.find(|&at| drafts.resolve(at) == at && only(&drafts.all()[at]) == sides);
         match (first(drafts, &[ChangeKind::Graphs]), ops) {
             (Some(graph), _) => drafts.fold(attention, graph),
             (None, Some(ops)) => drafts.merge_named(attention, ops),
