@@ -8,7 +8,7 @@ use super::outline::{ArgumentIds, Outline};
 use super::{Pass, Relation, TraceDiff, recorded, step_pairs};
 use crate::program::counted;
 use crate::side::{PerSide, Side};
-use crate::tree::CallId;
+use crate::tree::{CallId, CallTree};
 
 /// Maximum number of alternative counterparts to report.
 const CANDIDATES: usize = 5;
@@ -93,13 +93,14 @@ impl TraceDiff {
             bags: Bags::new(outlines.as_ref()),
             words: Vocabulary::new(self.trees(), outlines.as_ref(), self.windows()),
             side,
+            position: position(self.tree(side), call),
         };
         let partner = self.partner(side, call);
         let mut others: Vec<PairEvidence> = view
             .place_of(call)
             .into_iter()
-            .filter(|&other| Some(other) != partner)
-            .map(|other| view.evidence(call, other))
+            .filter(|&(other, _)| Some(other) != partner)
+            .map(|(other, position)| view.evidence(call, other, position))
             .filter(|evidence| evidence.same_key || evidence.shared > 0)
             .collect();
         others.sort_by_key(|e| {
@@ -118,7 +119,9 @@ impl TraceDiff {
             call,
             relation: self.relation(side, call),
             pass: self.matched_by(side, call),
-            partner: partner.map(|partner| view.evidence(call, partner)),
+            partner: partner.map(|partner| {
+                view.evidence(call, partner, position(self.tree(side.other()), partner))
+            }),
             others,
         }
     }
@@ -180,12 +183,15 @@ struct View<'a> {
     bags: Bags<'a>,
     words: Vocabulary,
     side: Side,
+    /// Number of siblings before the explained call.
+    position: u32,
 }
 
 impl View<'_> {
     /// The possible counterparts of `call`, which are the children of two calls in the other trace: the parent of the
-    /// call's counterpart, and the counterpart of the call's nearest matched ancestor.
-    fn place_of(&self, call: CallId) -> Vec<CallId> {
+    /// call's counterpart, and the counterpart of the call's nearest matched ancestor. Each comes with the number of
+    /// siblings before it.
+    fn place_of(&self, call: CallId) -> Vec<(CallId, u32)> {
         let other = self.side.other();
         let above = self
             .diff
@@ -196,17 +202,17 @@ impl View<'_> {
             .diff
             .partner(self.side, call)
             .and_then(|partner| self.diff.tree(other).parent(partner));
-        let mut calls: Vec<CallId> = [above, beside]
+        let mut calls: Vec<(CallId, u32)> = [above, beside]
             .into_iter()
             .flatten()
-            .flat_map(|parent| self.diff.tree(other).children(parent))
+            .flat_map(|parent| self.diff.tree(other).children(parent).zip(0..))
             .collect();
         calls.sort();
         calls.dedup();
         calls
     }
 
-    fn evidence(&mut self, call: CallId, other: CallId) -> PairEvidence {
+    fn evidence(&mut self, call: CallId, other: CallId, position: u32) -> PairEvidence {
         let (mine, theirs) = (self.outlines[self.side], self.outlines[self.side.other()]);
         let (a, b) = (call.index(), other.index());
         let shared = self.bags.shared(PerSide::seen_from(self.side, call.0, other.0));
@@ -221,9 +227,7 @@ impl View<'_> {
             same_shape: mine.shape[a] == theirs.shape[b],
             shared,
             of: mine.weight(call.0).max(theirs.weight(other.0)),
-            distance: self
-                .position(self.side, call)
-                .abs_diff(self.position(self.side.other(), other)),
+            distance: self.position.abs_diff(position),
             partner: self.diff.partner(self.side.other(), other),
             words: self.words(call, other),
         }
@@ -235,14 +239,13 @@ impl View<'_> {
         let shared = self.words.shared(mine, theirs).filter(|_| mine != theirs);
         shared.map(|(word, weight)| SharedWord { word: word.to_owned(), weight }).collect()
     }
+}
 
-    /// Number of siblings before a call.
-    fn position(&self, side: Side, call: CallId) -> u32 {
-        let tree = self.diff.tree(side);
-        tree.parent(call).map_or(0, |parent| {
-            tree.children(parent).take_while(|&sibling| sibling != call).count() as u32
-        })
-    }
+/// Number of siblings before a call.
+fn position(tree: &CallTree, call: CallId) -> u32 {
+    tree.parent(call).map_or(0, |parent| {
+        tree.children(parent).take_while(|&sibling| sibling != call).count() as u32
+    })
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ use std::io::{self, Write};
 pub const LONGEST_BRIEF: usize = 2_000;
 /// Version of the brief's keys; increased when a key changes its meaning or is removed.
 const VERSION: u32 = 1;
+/// Minimum size of the lines of one change, in bytes.
+const CHANGE: usize = 60;
 /// Maximum length of a sentence or command in the brief, in characters.
 const SENTENCE: usize = 140;
 const COMMAND: usize = 200;
@@ -30,7 +32,7 @@ const SAME_PROGRAM: usize = 4;
 /// Fails if `out` cannot be written to.
 #[doc(hidden)]
 pub fn write_brief(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let mut most = usize::MAX;
+    let mut most = LONGEST_BRIEF / CHANGE;
     loop {
         let text = text(report, most);
         let shown = report.narrative().certain.lines.len().min(most);
