@@ -284,4 +284,43 @@ mod tests {
         }
         assert_eq!(of("Memset (Device)").role, Role::Memset);
     }
+
+    #[test]
+    fn the_kernels_of_inference_engines_have_libraries() {
+        // Recorded with vLLM on a B200 and with vLLM and SGLang on an MI300X, and with DLRM on a V100 and an A100.
+        for (name, library) in [
+            (
+                "bmm_MxE4m3_MxE2m1MxE4m3_Fp32_t128x16x256u2_s3_swiGlu_dynBatch_sm100f",
+                "TensorRT-LLM",
+            ),
+            ("fmhaSm100aKernel_QkvE4m3OBfloat16H64PagedKvCausalP16VarSeqQ128Kv128", "TensorRT-LLM"),
+            (
+                "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(c10::BFloat16*)",
+                "PyTorch symmetric memory",
+            ),
+            (
+                "std::enable_if<(((8)>(0)))&&vllm::_typeConvert<c10::BFloat16>::exists, void>::type vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*)",
+                "vLLM",
+            ),
+            ("_ZN7sgl_hip10activation18act_and_mul_kernelI14__hip_bfloat16", "SGLang"),
+            ("_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1_swiglu", "Triton"),
+            ("kernel_unified_attention_3d", "Triton"),
+            (
+                "void split_embedding_codegen_forward_unweighted_kernel<float, float, float, long, 5ul>(at::GenericPackedTensorAccessor<float>)",
+                "FBGEMM",
+            ),
+            (
+                "void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>, float>(int)",
+                "Apex",
+            ),
+            (
+                "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous namespace)::TensorListMetadata<4>>(int)",
+                "ATen",
+            ),
+        ] {
+            assert_eq!(of(name).library, Some(library), "{name}");
+        }
+        assert_eq!(of("bmm_MxE4m3_MxE2m1MxE4m3_Fp32_t128x16x256u2").precision, Some("fp8"));
+        assert_eq!(of("bmm_MxE4m3_MxE2m1_sm100f").generation.map(|at| at.name), Some("Blackwell"));
+    }
 }
