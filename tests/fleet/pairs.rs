@@ -303,6 +303,42 @@ fn another_device_is_the_headline_and_comes_before_changes() {
         .collect();
     assert!(codes.starts_with(&["ENVIRONMENT"]) && codes.is_sorted_by(|a, b| a >= b), "{text}");
     assert!(text.contains("Software: libraries and kernels of the H100"), "{text}");
+    let document = fs::read_to_string(place.path().join("report/fleet.json")).expect("a document");
+    let document: Value = serde_json::from_str(&document).expect("JSON");
+    let classes = document["classes"].as_array().expect("classes");
+    let convolution =
+        classes.iter().find(|class| class["class"] == "convolution").expect("convolutions");
+    assert_eq!(convolution["ranks"], 2);
+    // Both ranks are copies of one pair, so the means are the sums over the rows of its own table.
+    let report = place.path().join("one");
+    let mut command = tracetree();
+    command.args(["diff", "a/rank_0.json.gz", "b/rank_0.json.gz", "-q", "-o", "one"]);
+    let output = command.current_dir(place.path()).output().expect("the command runs");
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let table = fs::read_to_string(report.join("porting.csv")).expect("a table");
+    let mut rows = csv::Reader::from_reader(table.as_bytes());
+    let titles = rows.headers().expect("titles").clone();
+    let rows: Vec<csv::StringRecord> = rows.records().map(|row| row.expect("a row")).collect();
+    let sum = |class: &str, column: &str| -> f64 {
+        let at = |title: &str| titles.iter().position(|known| known == title).expect("a column");
+        let of_class = rows.iter().filter(|row| &row[at("class")] == class);
+        of_class.map(|row| row[at(column)].parse::<f64>().unwrap_or(0.0)).sum()
+    };
+    for class in classes {
+        let name = class["class"].as_str().expect("a name");
+        // The recordings have three steps; times are sums over them, and the parts of the difference are per step.
+        for (field, column, steps) in [
+            (&class["baseline_us"], "kernel_us_trace1", 3.0),
+            (&class["candidate_us"], "kernel_us_trace2", 3.0),
+            (&class["hardware_us"], "hardware_us", 1.0),
+            (&class["software_us"], "software_us", 1.0),
+        ] {
+            let found = field.as_f64().expect("a number");
+            let expected = sum(name, column) / steps;
+            assert!((found - expected).abs() < 0.1, "{name} {column}: {found} or {expected}");
+        }
+    }
+    assert!(text.contains("GPU ms per step (mean of 2 ranks)"), "{text}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use tracetree::report::{CsvTexts, one_line, plain, write_csv_with, write_rows_json};
 use tracetree::signed::signed;
 use tracetree::{PerSide, Side};
-use tracetree_fleet::{Fleet, Headline, RankRow, ranges};
+use tracetree_fleet::{ClassRow, Fleet, Headline, RankRow, ranges};
 
 pub(super) fn print(
     fleet: &Fleet,
@@ -40,6 +40,9 @@ const LONGEST: usize = 200;
 /// Maximum number of findings to print. If a fleet has more ranks than this, its ranks are not printed one by one.
 const MOST: usize = 32;
 
+/// Maximum number of classes of work to print.
+const CLASSES: usize = 8;
+
 /// Prints the headline, the counts and the findings. If the fleet has at most [`MOST`] ranks, also prints every rank.
 fn screen(fleet: &Fleet, out: &mut dyn Write) -> io::Result<()> {
     let Headline { text: headline, .. } = fleet.headline();
@@ -61,7 +64,23 @@ fn screen(fleet: &Fleet, out: &mut dyn Write) -> io::Result<()> {
     if fleet.findings.len() > MOST {
         writeln!(out, "  … and {} more in fleet.json", fleet.findings.len() - MOST)?;
     }
+    classes(&fleet.classes, out)?;
     if fleet.ranks.len() <= MOST { text(&fleet.ranks, out) } else { Ok(()) }
+}
+
+/// Prints the classes of work of a fleet on two platforms.
+fn classes(rows: &[ClassRow], out: &mut dyn Write) -> io::Result<()> {
+    let Some(first) = rows.first() else { return Ok(()) };
+    writeln!(out, "GPU ms per step (mean of {})", counted(first.ranks, "rank"))?;
+    let line = |out: &mut dyn Write, name: &str, cells: [String; 5]| {
+        let cells: Vec<String> = cells.iter().map(|cell| format!(" {cell:>FIGURE$}")).collect();
+        writeln!(out, "  {name:<14}{}", cells.concat())
+    };
+    line(out, "", ClassRow::TITLES.map(str::to_owned))?;
+    for row in rows.iter().take(CLASSES) {
+        line(out, &row.name, row.cells())?;
+    }
+    Ok(())
 }
 
 fn text(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()> {

@@ -2,12 +2,13 @@
 
 use super::collectives::Collectives;
 use super::role;
-use super::shard::{Facts, Line, Part, PartKind, Step, Sum};
+use super::shard::{Class, Facts, Line, Part, PartKind, Step, Sum};
 use std::collections::BTreeMap;
 use tracetree::Comparison;
 use tracetree::analysis::Analysis;
 use tracetree::analysis::bill::BillLine;
 use tracetree::analysis::layers::PlacePair;
+use tracetree::analysis::porting::{Differs, PortingSums};
 use tracetree::analysis::steps::StepPlace;
 use tracetree::program::Communication;
 use tracetree::side::{PerSide, Side};
@@ -38,6 +39,7 @@ pub(super) fn facts(comparison: &Comparison) -> Facts {
         parts: parts(analysis),
         step_list: steps(analysis),
         bill: bill(analysis),
+        classes: classes(analysis),
         collectives: PerSide::from_fn(|side| Collectives::of(comparison.tree(side))),
     }
 }
@@ -138,4 +140,20 @@ fn bill(analysis: &Analysis) -> Vec<Line> {
             price: line.price,
         })
         .collect()
+}
+
+/// The classes of work on two platforms; empty if the devices are the same.
+fn classes(analysis: &Analysis) -> Vec<Class> {
+    let porting = analysis.porting();
+    if porting.differs != Some(Differs::Devices) {
+        return Vec::new();
+    }
+    let class = |(name, sums): (&str, PortingSums)| Class {
+        name: name.into(),
+        time: sums.time,
+        steps: porting.steps.map(|steps| steps.max(1)),
+        hardware: sums.hardware,
+        software: sums.software,
+    };
+    porting.classes().into_iter().map(class).collect()
 }

@@ -49,8 +49,8 @@ pub use plan::{
 pub use ranges::ranges;
 pub use reduce::{Counts, Lost, read_lost};
 pub use rows::{
-    CollectiveRow, Finding, GroupRow, LineRow, OutlierRow, PairRow, PartRow, RankRow, RoleRow,
-    Shared, Spread, StepRow,
+    ClassRow, CollectiveRow, Finding, GroupRow, LineRow, OutlierRow, PairRow, PartRow, RankRow,
+    RoleRow, Shared, Spread, StepRow,
 };
 pub use so_far::SoFar;
 pub use status::Status;
@@ -83,6 +83,8 @@ pub struct Fleet {
     pub steps: Vec<StepRow>,
     /// The lines of the bills, each with the ranks that share it. Changes come first.
     pub bill: Vec<LineRow>,
+    /// The classes of work; empty unless the sides ran on different devices.
+    pub classes: Vec<ClassRow>,
     /// Number of ranks whose baseline and candidate programs are identical.
     pub identical: u64,
     /// Names of the ranks whose programs are identical; empty if there are none.

@@ -3,7 +3,7 @@
 use super::Fleet;
 use super::plan::FLEET_SCHEMA;
 use super::reduce::Counts;
-use super::rows::{Finding, Shared};
+use super::rows::{ClassRow, Finding, Shared};
 use serde::Serialize;
 use std::path::Path;
 use tracetree::error::{Error, Result};
@@ -104,6 +104,7 @@ struct Document<'f> {
     findings: &'f [Finding],
     roles: Vec<RoleDocument<'f>>,
     bill: Vec<LineDocument<'f>>,
+    classes: Vec<ClassDocument<'f>>,
     identical_ranks: &'f str,
     notes: &'f [String],
 }
@@ -134,6 +135,29 @@ struct SharedDocument<'f> {
     median_difference_us: f64,
     worst_rank: &'f str,
     worst_difference_us: f64,
+}
+
+#[derive(Serialize)]
+struct ClassDocument<'f> {
+    class: &'f str,
+    ranks: u64,
+    baseline_us: f64,
+    candidate_us: f64,
+    hardware_us: f64,
+    software_us: f64,
+}
+
+impl<'f> From<&'f ClassRow> for ClassDocument<'f> {
+    fn from(row: &'f ClassRow) -> ClassDocument<'f> {
+        ClassDocument {
+            class: &row.name,
+            ranks: row.ranks,
+            baseline_us: row.time_us.baseline,
+            candidate_us: row.time_us.candidate,
+            hardware_us: row.hardware_us,
+            software_us: row.software_us,
+        }
+    }
 }
 
 impl<'f> From<&'f Shared> for SharedDocument<'f> {
@@ -191,7 +215,7 @@ impl Fleet {
         Ok(written)
     }
 
-    /// The content of `fleet.json`: counts, findings, roles and the bill.
+    /// The content of `fleet.json`: counts, findings, roles, the bill and the classes of work.
     pub fn to_json(&self) -> String {
         let Counts { planned, ok, failed, unmatched } = self.counts();
         let roles = self.roles.iter().map(|role| RoleDocument {
@@ -219,6 +243,7 @@ impl Fleet {
             findings: &self.findings,
             roles: roles.collect(),
             bill: bill.collect(),
+            classes: self.classes.iter().map(ClassDocument::from).collect(),
             identical_ranks: &self.identical_list,
             notes: &self.notes,
         };

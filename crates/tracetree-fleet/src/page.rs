@@ -41,6 +41,7 @@ pub(super) fn page(fleet: &Fleet, has_reports: bool) -> FleetPage {
             .map(|one| [one.code.clone(), one.ranks.clone(), one.message.clone()])
             .collect(),
         bill: fleet.bill.iter().map(line).collect(),
+        classes: fleet.classes.iter().map(|row| (row.name.to_string(), row.cells())).collect(),
         maps: [steps(fleet), waits(fleet)].into_iter().flatten().collect(),
         ranks: fleet.ranks.iter().map(|row| rank(row, has_reports)).collect(),
         notes: fleet.notes.clone(),

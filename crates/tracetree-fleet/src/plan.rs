@@ -25,7 +25,7 @@ use tracetree::tree::{Frames, TreeOptions};
 
 /// Version of the plan and shard layout. The version increases when a field or column is removed or changes its
 /// meaning.
-pub const FLEET_SCHEMA: u32 = 3;
+pub const FLEET_SCHEMA: u32 = 4;
 
 const FORMAT: &str = "tracetree fleet plan";
 

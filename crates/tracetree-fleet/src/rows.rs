@@ -8,6 +8,7 @@ use serde::Serialize;
 use std::sync::Arc;
 use tracetree::analysis::bill::BillKind;
 use tracetree::side::{PerSide, Side};
+use tracetree::signed::signed;
 use tracetree::trace::Nanos;
 
 /// A planned pair or unmatched trace, and its outcome.
@@ -174,6 +175,37 @@ impl PartRow {
             Side::Baseline => &self.baseline,
             Side::Candidate => &self.candidate,
         }
+    }
+}
+
+/// A class of work on two platforms: means over the ranks, per step.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ClassRow {
+    /// The class, such as `linear`.
+    pub name: Arc<str>,
+    /// Number of ranks.
+    pub ranks: u64,
+    /// GPU time in µs.
+    pub time_us: PerSide<f64>,
+    /// The part of the difference that the hardware explains, in µs.
+    pub hardware_us: f64,
+    /// The part of the difference that the hardware does not explain, in µs.
+    pub software_us: f64,
+}
+
+impl ClassRow {
+    /// The titles of [`ClassRow::cells`].
+    pub const TITLES: [&str; 5] = ["baseline", "candidate", "ratio", "hardware", "software"];
+
+    /// The times in ms, their ratio, and the parts of the difference.
+    pub fn cells(&self) -> [String; 5] {
+        let PerSide { baseline, candidate } = self.time_us;
+        let millis = |micros: f64| format!("{:.3}", micros / 1e3);
+        let ratio =
+            if baseline > 0.0 { format!("{:.2}×", candidate / baseline) } else { String::new() };
+        let parts = [self.hardware_us, self.software_us].map(|part| signed(part / 1e3, 3));
+        let [hardware, software] = parts;
+        [millis(baseline), millis(candidate), ratio, hardware, software]
     }
 }
 

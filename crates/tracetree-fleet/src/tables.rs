@@ -3,7 +3,8 @@
 use super::Fleet;
 use super::rank_table;
 use super::rows::{
-    CollectiveRow, GroupRow, LineRow, OutlierRow, PairRow, PartRow, RoleRow, Shared, StepRow,
+    ClassRow, CollectiveRow, GroupRow, LineRow, OutlierRow, PairRow, PartRow, RoleRow, Shared,
+    StepRow,
 };
 use super::stats::Quantiles;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ const RATE: (u8, &str) = (3, "µs");
 
 impl Fleet {
     /// All tables: `ranks`, `fleet_pairs`, `fleet_roles`, `fleet_parts`, `fleet_outliers`,
-    /// `fleet_collectives`, `fleet_groups`, `fleet_bill`, `fleet_steps`.
+    /// `fleet_collectives`, `fleet_groups`, `fleet_bill`, `fleet_classes`, `fleet_steps`.
     pub fn tables(&self) -> Vec<Table> {
         vec![
             self.table(),
@@ -26,6 +27,7 @@ impl Fleet {
             collectives(self.collectives.clone()),
             groups(self.groups.clone()),
             bill(self.bill.clone()),
+            classes(self.classes.clone()),
             steps(self.steps.clone()),
         ]
     }
@@ -49,6 +51,7 @@ impl Fleet {
             groups: Vec::new(),
             steps: Vec::new(),
             bill: Vec::new(),
+            classes: Vec::new(),
             identical: 0,
             identical_list: String::new(),
             identical_pattern: String::new(),
@@ -319,6 +322,31 @@ fn bill(rows: Vec<LineRow>) -> Table {
             (
                 "fleet_bill",
                 "line of the bill with the ranks that share it; changes come first, those on the most ranks first",
+            ),
+            Arc::new(rows),
+            |rows| Box::new(rows.iter().cloned()),
+        )
+}
+
+fn classes(rows: Vec<ClassRow>) -> Table {
+    Columns::default()
+        .word("class", "class of work, such as `linear`", |_: &Vec<ClassRow>, r: &ClassRow| {
+            (&*r.name).into()
+        })
+        .whole("ranks", "number of ranks", |_, r| r.ranks.into())
+        .sides("time_us_*", (ColumnType::Decimal(3), "µs"), "mean GPU time per step", |_, r, side| {
+            r.time_us[side].into()
+        })
+        .decimal("hardware_us", RATE, "what the hardware explains, per step", |_, r| {
+            r.hardware_us.into()
+        })
+        .decimal("software_us", RATE, "what the hardware does not explain, per step", |_, r| {
+            r.software_us.into()
+        })
+        .table(
+            (
+                "fleet_classes",
+                "class of work of a fleet on two platforms, as in `porting.csv`, the class with the most time first",
             ),
             Arc::new(rows),
             |rows| Box::new(rows.iter().cloned()),

@@ -46,6 +46,9 @@ pub struct FleetPage {
     pub findings: Vec<[String; 3]>,
     /// The lines of the bill.
     pub bill: Vec<FleetBillLine>,
+    /// The classes of work on two platforms: the name, the times in ms, their ratio, and the hardware's and the software's
+    /// part of the difference.
+    pub classes: Vec<(String, [String; 5])>,
     /// The heat maps.
     pub maps: Vec<HeatMap>,
     /// The ranks.

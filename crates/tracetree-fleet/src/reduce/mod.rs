@@ -5,6 +5,7 @@
 //! shards ─read─▶ pairs ─┬─ work by role ─────────▶ parts, outliers
 //!                       ├─ collectives matched ──▶ collectives, groups, ranks
 //!                       ├─ bills ────────────────▶ bill
+//!                       ├─ two platforms ────────▶ classes
 //!                       └─ failures ─────────────▶ pairs
 //!                                    all of it ──▶ findings
 //! ```
@@ -12,6 +13,7 @@
 //! therefore always produce the same output, regardless of the order in which they were written.
 
 mod bill;
+mod classes;
 mod compared;
 mod parts;
 mod roles;
@@ -203,6 +205,7 @@ impl Texts {
             self.one(&mut facts.roles[side]);
         }
         facts.parts.iter_mut().for_each(|part| self.one(&mut part.name));
+        facts.classes.iter_mut().for_each(|class| self.one(&mut class.name));
         for line in &mut facts.bill {
             let texts =
                 [&mut line.kind, &mut line.change_kind, &mut line.place, &mut line.sentence];
@@ -225,6 +228,7 @@ fn added_up(plan: &Plan, pairs: Vec<PairRow>, all: &[Compared<'_>], notes: Vec<S
         pairs,
         ranks: Vec::new(),
         bill: bill::bill(&whole, &roles),
+        classes: classes::classes(&whole),
         identical: identical.len() as u64,
         identical_list: names(&identical),
         identical_pattern: short_names(&identical, &compared),

@@ -11,6 +11,7 @@
 //! | `account` | the totals |
 //! | `op`, `category`, `layer` | the work of one op, category or layer, without communication |
 //! | `step` | a step |
+//! | `class` | a class of work on two platforms |
 //! | `bill` | a line of the bill: `name` is its kind, `detail` is the sentence |
 //! | `collective` | a communication kernel on one side |
 
@@ -56,6 +57,8 @@ pub(super) struct Facts {
     pub(super) parts: Vec<Part>,
     pub(super) step_list: Vec<Step>,
     pub(super) bill: Vec<Line>,
+    /// The classes of work, if the sides ran on different devices.
+    pub(super) classes: Vec<Class>,
     pub(super) collectives: PerSide<Collectives>,
 }
 
@@ -120,6 +123,20 @@ pub(super) struct Line {
     pub(super) price: Nanos,
 }
 
+/// A class of work on two platforms, such as `linear`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Class {
+    pub(super) name: Arc<str>,
+    /// Time in the compared steps.
+    pub(super) time: PerSide<Nanos>,
+    /// Number of compared steps; at least 1.
+    pub(super) steps: PerSide<u64>,
+    /// The part of the difference per step that the hardware explains.
+    pub(super) hardware: Nanos,
+    /// The part of the difference per step that the hardware does not explain.
+    pub(super) software: Nanos,
+}
+
 /// A row of a shard's table.
 #[derive(Debug, Clone, Default)]
 struct Row {
@@ -137,6 +154,7 @@ struct Row {
     wall: PerSide<Option<Nanos>>,
     count: PerSide<Option<u64>>,
     price: Option<Nanos>,
+    hardware: Option<Nanos>,
     text: PerSide<Arc<str>>,
     detail: Arc<str>,
 }
@@ -182,7 +200,14 @@ impl Shard {
             .sides("count_*", (ColumnType::Whole, ""), "number of events", |_, r, side| {
                 r.count[side].into()
             })
-            .micros_difference("price_us", "price of a line, per step", |_, r| r.price.into())
+            .micros_difference(
+                "price_us",
+                "price of a line, or the software's part of a class, per step",
+                |_, r| r.price.into(),
+            )
+            .micros_difference("hardware_us", "the hardware's part of a class, per step", |_, r| {
+                r.hardware.into()
+            })
             .sides("text_*", TEXT, "role, notes or files", |_, r, side| (&*r.text[side]).into())
             .text("detail", "explanation", |_, r| (&*r.detail).into())
             .table(
@@ -307,6 +332,15 @@ fn fact_rows(facts: &Facts) -> Vec<Row> {
         detail: line.sentence.clone(),
         ..Row::default()
     }));
+    rows.extend(facts.classes.iter().map(|class| Row {
+        kind: "class",
+        name: class.name.clone(),
+        time: class.time.map(Some),
+        count: class.steps.map(Some),
+        price: Some(class.software),
+        hardware: Some(class.hardware),
+        ..Row::default()
+    }));
     for side in Side::BOTH {
         rows.extend(facts.collectives[side].list().into_iter().map(|(kind, kernel)| Row {
             kind: "collective",
@@ -400,6 +434,13 @@ mod tests {
                     price: Nanos(17),
                 },
             ],
+            classes: vec![Class {
+                name: "linear".into(),
+                time: PerSide::new(Nanos(4_000), Nanos(6_000)),
+                steps: PerSide::new(2, 1),
+                hardware: Nanos(3_000),
+                software: Nanos(-1_000),
+            }],
             collectives: PerSide::new(collectives, Collectives::default()),
         };
         Shard { rank: Some(3), status: Status::Compared, facts: Some(facts) }

@@ -1,6 +1,6 @@
 //! Reads the values in the table of a shard.
 
-use super::{Facts, Line, Part, PartKind, Shard, Step, Sum};
+use super::{Class, Facts, Line, Part, PartKind, Shard, Step, Sum};
 use crate::collectives::Kind;
 use crate::matching::Kernel;
 use crate::status::Status;
@@ -97,6 +97,13 @@ fn read_row(read: &Read<'_>, kind: &str, row: usize, facts: &mut Facts) -> Optio
             place: read.text("place", row),
             sentence: read.text("detail", row),
             price: read.time("price_us", row),
+        }),
+        "class" => facts.classes.push(Class {
+            name: read.text("name", row),
+            time: read.times("time", row),
+            steps: read.counts(row).map(|steps| steps.max(1)),
+            hardware: read.time("hardware_us", row),
+            software: read.time("price_us", row),
         }),
         "collective" => {
             let duration = Nanos(read.whole("duration_ns", row)?);
