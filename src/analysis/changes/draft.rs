@@ -188,7 +188,8 @@ impl<'a> Drafts<'a> {
 
     /// The position of a change in words. Frames that only one side recorded still say where its first call is.
     pub(super) fn place(&self, draft: &Draft) -> String {
-        let first = draft.nodes.first().filter(|_| !self.is_placed);
+        let is_unknown = !self.is_placed && draft.position == Position::default();
+        let first = draft.nodes.first().filter(|_| is_unknown);
         first
             .map_or_else(|| draft.position.clone(), |&node| Position::above(self.diff, node))
             .words()

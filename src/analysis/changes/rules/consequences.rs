@@ -56,6 +56,7 @@ pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modu
     replaced::fold(drafts, modules);
     optimizer_into_structure(drafts);
     backward_into_forward(drafts);
+    counted::parameters(drafts);
     into_any(drafts);
     streams_and_python(drafts);
     nesting::fold(drafts);

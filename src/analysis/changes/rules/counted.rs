@@ -57,7 +57,6 @@ pub(super) fn claim(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     }
     if is_compiled && drafts.find(ChangeKind::Graphs).is_empty() {
         recomputation(drafts);
-        parameters(drafts);
     }
 }
 
@@ -136,9 +135,14 @@ fn recomputation(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Reports parameters that only one side has, if compiled code hides which layer has them.
-fn parameters(drafts: &mut Drafts<'_>) {
+/// Reports parameters that only one side has, if compiled code hides which layer has them and nothing else explains
+/// them.
+pub(super) fn parameters(drafts: &mut Drafts<'_>) {
     const ACCUMULATION: &str = "torch::autograd::AccumulateGrad";
+    let runs_graphs = !drafts.find(ChangeKind::Graphs).is_empty();
+    if drafts.find(ChangeKind::Compilation).is_empty() || runs_graphs {
+        return;
+    }
     let counts = accumulations(drafts.diff, drafts.compared);
     let structure = [ChangeKind::Layers, ChangeKind::Ops, ChangeKind::Arguments];
     let is_known = structure.into_iter().flat_map(|kind| drafts.find(kind)).any(|at| {
