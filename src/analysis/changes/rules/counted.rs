@@ -183,8 +183,7 @@ fn more(layer: &Layer<'_>, known: Side, totals: &PerSide<Ops<'_>>, steps: i64) -
     let more = more.filter(|&more| more != 0 && more % steps == 0 && layer.calls + more > 0)?;
     let is_part =
         |name: &&str| difference(totals, known, name) * layer.calls == more * layer.ops[*name];
-    let has_parts =
-        || layer.parts.len() >= FEWEST_PARTS && layer.parts.iter().all(|name| is_part(name));
+    let has_parts = || layer.parts.len() >= FEWEST_PARTS && layer.parts.iter().all(&is_part);
     (library(&layer.ops) / layer.calls >= FEWEST || has_parts()).then_some(more)
 }
 
