@@ -159,8 +159,9 @@ fn is_about(change: &Change, made: &Made) -> bool {
     let by_name = matches!(made.kind, ChangeKind::Ops | ChangeKind::Arguments | ChangeKind::Layers);
     let known = calls(made.words);
     let said = calls(&change.sentence);
-    change.kind == made.kind
-        && (!by_name || known.is_empty() || known.iter().any(|name| said.contains(name)))
+    let is_about = known.iter().any(|name| said.contains(name))
+        || parameter(made.words).is_some_and(|name| parameter(&change.sentence) == Some(name));
+    change.kind == made.kind && (!by_name || known.is_empty() || is_about)
         || setting(change) == Some(made.kind)
 }
 
@@ -175,7 +176,13 @@ fn setting(change: &Change) -> Option<ChangeKind> {
     }
 }
 
-/// The ops and classes that a sentence names: `aten::gelu` and `GELU` are `gelu`.
+/// The parameter that a sentence names: `groups` in `aten::conv2d is called with groups = 2 instead of 1`.
+fn parameter(sentence: &str) -> Option<&str> {
+    let (before, _) = sentence.split_once(" = ")?;
+    before.rsplit(' ').next()
+}
+
+/// The ops and classes that a sentence names: `aten::layer_norm` and `LayerNorm` are `layernorm`.
 fn calls(sentence: &str) -> Vec<String> {
     let words = sentence.split(|c: char| !(c.is_alphanumeric() || c == ':' || c == '_'));
     let words = words.map(|word| word.trim_end_matches(':'));
@@ -183,7 +190,8 @@ fn calls(sentence: &str) -> Vec<String> {
         let is_class = word.starts_with(char::is_uppercase) && word.len() > 1;
         word.contains("::") || is_class && !["Added", "Removed", "The"].contains(word)
     };
-    let plain = |word: &str| word.rsplit("::").next().unwrap_or(word).to_lowercase();
+    let plain =
+        |word: &str| word.rsplit("::").next().unwrap_or(word).replace('_', "").to_lowercase();
     words.filter(is_name).map(plain).collect()
 }
 

@@ -5,6 +5,7 @@
 mod support;
 
 mod certain;
+mod counted;
 mod exact;
 mod innocent;
 mod known;

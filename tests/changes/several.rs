@@ -9,19 +9,19 @@ use tracetree::analysis::Analysis;
 use tracetree::analysis::changes::ChangeKind;
 
 /// The kinds of all listed changes, except what was recorded, in the order of the list.
-fn kinds(analysis: &Analysis) -> Vec<ChangeKind> {
+pub(crate) fn kinds(analysis: &Analysis) -> Vec<ChangeKind> {
     let kinds = analysis.changes().list().iter().map(|change| change.kind);
     kinds.filter(|&kind| kind != ChangeKind::Recording).collect()
 }
 
 /// Compares two recordings in both directions.
-fn both_ways(one: &str, two: &str, look: impl Fn(&Analysis)) {
+pub(crate) fn both_ways(one: &str, two: &str, look: impl Fn(&Analysis)) {
     compare(one, two, &look);
     compare(two, one, &look);
 }
 
 /// Compares two recordings of which one lacks a part, in both directions.
-fn lacking(one: &str, two: &str, part: Part, look: impl Fn(&Analysis)) {
+pub(crate) fn lacking(one: &str, two: &str, part: Part, look: impl Fn(&Analysis)) {
     let (Some(one), Some(two)) = (file(one), file(two)) else { return };
     for parts in [PerSide::new(part, Part::Nothing), PerSide::new(Part::Nothing, part)] {
         let texts = PerSide::new(without(&one, parts.baseline), without(&two, parts.candidate));
@@ -29,7 +29,7 @@ fn lacking(one: &str, two: &str, part: Part, look: impl Fn(&Analysis)) {
     }
 }
 
-fn has(analysis: &Analysis, words: &str) -> bool {
+pub(crate) fn has(analysis: &Analysis, words: &str) -> bool {
     analysis.changes().list().iter().any(|change| change.sentence.contains(words))
 }
 

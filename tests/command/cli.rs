@@ -106,6 +106,15 @@ fn only_prints_the_ops_of_one_side() {
 }
 
 #[test]
+fn only_says_whether_the_programs_are_identical_if_no_op_is_new() {
+    let only =
+        |two: &str| ends(0, program(&["diff", CNN, two, "--no-report", "--only", "added"])).0;
+    assert!(only(CNN_RERUN).contains("The programs are identical"), "{}", only(CNN_RERUN));
+    let other = "examples/traces/cnn_extra_op.pt.trace.json.gz";
+    assert!(!only(other).contains("identical"), "{}", only(other));
+}
+
+#[test]
 fn diff_prints_totals_and_the_largest_differences_and_writes_a_report() {
     let place = Place::new();
     let (out, err) = ends(0, place.diff(&[ROCM, CUDA, "-v"]));

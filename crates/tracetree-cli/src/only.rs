@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use tracetree::analysis::Analysis;
 use tracetree::analysis::named_calls;
-use tracetree::report::{CsvTexts, Unit, Width, one_line, write_csv_with};
+use tracetree::report::{CsvTexts, Narrative, Unit, Width, one_line, write_csv_with};
 use tracetree::tables::ops_only_on;
 use tracetree::{Error, Result, Side};
 
@@ -66,7 +66,10 @@ impl Only {
         let name = one_line(&analysis.names()[side]);
         writeln!(out, "{count} only in the {}, {name}", side.word())?;
         if ops.is_empty() {
-            return Ok(());
+            // Equal names do not make two programs identical.
+            let state = Narrative::of(analysis).state;
+            let other = || "The programs differ in other ways".to_owned();
+            return writeln!(out, "{}", state.unwrap_or_else(other));
         }
         let head = format!("{:>8} {:>12} {:>12}  ", "calls", "GPU µs", "host µs");
         writeln!(out, "{head}op")?;

@@ -3,7 +3,7 @@
 use crate::analysis::steps::StepPairs;
 use crate::diff::TraceDiff;
 use crate::side::{PerSide, Side};
-use crate::tree::{AUTOGRAD_PREFIX, CallKind, ModuleName};
+use crate::tree::{AUTOGRAD_PREFIX, CallId, CallKind, ModuleName};
 use std::collections::BTreeMap;
 
 /// For each op, module class and function, the number of its calls in the compared steps.
@@ -18,6 +18,10 @@ impl<'a> Counts<'a> {
                 let name = match tree.kind(call) {
                     CallKind::Op => {
                         let name = tree.name(call);
+                        // Under `autocast`, an op contains itself.
+                        if tree.parent(call).is_some_and(|above| tree.name(above) == name) {
+                            continue;
+                        }
                         name.strip_prefix(AUTOGRAD_PREFIX).unwrap_or(name)
                     }
                     CallKind::Frame if tree.is_module(call) => {
@@ -40,4 +44,23 @@ impl<'a> Counts<'a> {
                 && calls.baseline * of.candidate == calls.candidate * of.baseline
         })
     }
+}
+
+/// Whether an op accumulates the gradient of a parameter.
+pub(super) fn is_accumulation(name: &str) -> bool {
+    name.ends_with("AccumulateGrad")
+}
+
+/// The number of gradients that each side accumulates in the compared steps.
+pub(super) fn accumulations(diff: &TraceDiff, compared: &StepPairs) -> PerSide<u64> {
+    PerSide::from_fn(|side| {
+        let tree = diff.tree(side);
+        let is_counted = |call: &CallId| {
+            tree.kind(*call) == CallKind::Op
+                && is_accumulation(tree.name(*call))
+                && !tree.name(*call).starts_with(AUTOGRAD_PREFIX)
+                && compared.is_compared(diff, side, *call)
+        };
+        tree.calls().filter(is_counted).count() as u64
+    })
 }

@@ -9,7 +9,7 @@ use crate::analysis::categories::CategoryTable;
 use crate::analysis::comparability::Comparability;
 use crate::analysis::steps::StepPairs;
 use crate::analysis::wall::Wall;
-use crate::diff::{MergedId, TraceDiff};
+use crate::diff::{MergedId, MergedNode, TraceDiff};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
 use rustc_hash::FxHashMap;
@@ -188,7 +188,8 @@ impl<'a> Drafts<'a> {
 
     /// The position of a change in words. Frames that only one side recorded still say where its first call is.
     pub(super) fn place(&self, draft: &Draft) -> String {
-        let first = draft.nodes.first().filter(|_| !self.is_placed);
+        let is_unknown = !self.is_placed && draft.position == Position::default();
+        let first = draft.nodes.first().filter(|_| is_unknown);
         first
             .map_or_else(|| draft.position.clone(), |&node| Position::above(self.diff, node))
             .words()
@@ -254,7 +255,7 @@ impl<'a> Drafts<'a> {
         (draft != NONE && merged.node(module).calls().all(is_leaf)).then_some(draft as usize)
     }
 
-    /// The draft that contains the unmatched call at or above a node.
+    /// The draft that contains the call at or above a node that is unmatched, or matched with a call of another name.
     pub(super) fn of_calls(&self, node: MergedId) -> Option<usize> {
         let merged = self.diff.merged();
         let mut at = Some(node);
@@ -263,7 +264,8 @@ impl<'a> Drafts<'a> {
             if draft != NONE {
                 return Some(draft as usize);
             }
-            let is_matched = Side::BOTH.iter().all(|&side| merged.node(here).call(side).is_some());
+            let node = merged.node(here);
+            let is_matched = matches!(node, MergedNode::Both(..)) && !self.diff.is_difference(node);
             let is_region = {
                 let (side, call) = either(self.diff, here);
                 self.diff.compiled_region_of(side, call).is_some()

@@ -38,7 +38,7 @@ use super::comparability::Comparability;
 use super::wall::{Wall, WallTotals};
 use crate::diff::{MergedId, TraceDiff};
 use crate::side::PerSide;
-use crate::trace::Nanos;
+use crate::trace::{Argument, Nanos, TextId};
 use cost::Costs;
 use draft::{Draft, Drafts};
 use facts::Facts;
@@ -113,6 +113,9 @@ impl Change {
         match (self.certainty, self.kind.certainty()) {
             (Certainty::Certain, _) => "",
             (Certainty::Likely, Certainty::Likely) => "inferred from kernel names",
+            (Certainty::Likely, Certainty::Certain) if self.kind == ChangeKind::KernelSelection => {
+                "inferred from kernel names, because no settings were recorded"
+            }
             (Certainty::Likely, Certainty::Certain) => {
                 "inferred: times in whole microseconds do not show which call contains the other"
             }
@@ -138,7 +141,19 @@ fn certainty(diff: &TraceDiff, draft: &Draft) -> Certainty {
         let mut calls = diff.merged().node(*node).calls();
         calls.any(|(side, call)| diff.tree(side).is_position_uncertain(call))
     };
+    // A library may choose other kernels in each run, such as after autotuning. Only recorded settings rule this out.
+    let has_settings = |&node: &MergedId| {
+        diff.merged().node(node).calls().all(|(side, call)| {
+            let arguments = diff.tree(side).arguments(call);
+            arguments.is_some_and(|arguments| arguments.text(Argument::Concrete) != TextId::EMPTY)
+        })
+    };
     match draft.switched {
+        None if draft.kind == ChangeKind::KernelSelection
+            && !draft.nodes.iter().any(has_settings) =>
+        {
+            Certainty::Likely
+        }
         _ if !draft.nodes.is_empty() && draft.nodes.iter().all(is_uncertain) => Certainty::Likely,
         Some(_) => Certainty::Certain,
         None => draft.kind.certainty(),

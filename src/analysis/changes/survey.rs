@@ -7,7 +7,7 @@ use crate::diff::{MergedId, TraceDiff};
 use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::{ByName, Category};
-use crate::tree::{AUTOGRAD_PREFIX, CallId, CallKind, CallTree, ModuleName};
+use crate::tree::{AUTOGRAD_PREFIX, CallId, CallKind, CallTree, ModuleName, names_graph_launch};
 use std::collections::BTreeMap;
 
 /// Substrings that occur in the names of frames and ops that run compiled code.
@@ -28,6 +28,8 @@ const COMPILING: [&str; 2] = ["_dynamo/convert_frame.py", "(dynamo_timed)"];
 const LOADING: [&str; 2] = ["enumerate(DataLoader)", "torch/utils/data/dataloader.py"];
 /// Substring that occurs in the names of frames that run a part of the forward pass again during the backward pass.
 pub(super) const RECOMPUTING: &str = "torch/utils/checkpoint.py";
+/// Functions of this file that run only during the backward pass.
+const AGAIN: [&str; 3] = [": backward", ": recompute_fn", ": unpack_hook"];
 
 /// Summary of an unmatched call and of the calls below it. Nested calls that have a counterpart with the same name are
 /// excluded, with everything below them.
@@ -112,18 +114,26 @@ impl<'a> Surveyor<'a> {
                 continue;
             }
             match tree.kind(at) {
-                CallKind::Op if at >= op_end && is_work(tree, at) => {
+                CallKind::Op
+                    if at >= op_end
+                        && is_work(tree, at)
+                        && self.diff.compiled_region_of(side, at).is_none() =>
+                {
                     let name = tree.name(at);
                     let node = name.strip_prefix(AUTOGRAD_PREFIX);
                     survey.backward += usize::from(node.is_some());
                     survey.ops.push(node.unwrap_or(name).to_owned());
                     op_end = tree.end(at);
                 }
-                CallKind::Frame if at >= module_end && tree.is_module(at) => {
+                CallKind::Frame
+                    if at >= module_end
+                        && tree.is_module(at)
+                        && !is_replaced(self.diff, side, at) =>
+                {
                     survey.modules.push(ModuleName::class_or_name(tree.name(at)).to_owned());
                     module_end = tree.end(at);
                 }
-                CallKind::Runtime => survey.launches_graph |= tree.is_graph_launch(at),
+                CallKind::Runtime => survey.launches_graph |= launches_graph(tree, at),
                 CallKind::Op
                 | CallKind::Frame
                 | CallKind::Thread
@@ -145,6 +155,18 @@ impl<'a> Surveyor<'a> {
         let name = trace.name_id(tree.event(call).expect("every op and frame has an event"));
         self.marks[side].get(name, || Marks::of(trace.text(name)))
     }
+}
+
+/// Whether a call launches a captured graph, even if the GPU events of the graph were not recorded.
+pub(super) fn launches_graph(tree: &CallTree, call: CallId) -> bool {
+    tree.kind(call) == CallKind::Runtime && names_graph_launch(tree.name(call))
+}
+
+/// Whether a compiled region replaced an op below a call. The region stands for the call, too.
+fn is_replaced(diff: &TraceDiff, side: Side, call: CallId) -> bool {
+    let tree = diff.tree(side);
+    let mut ops = tree.subtree(call).filter(|&below| tree.kind(below) == CallKind::Op);
+    ops.any(|op| diff.compiled_region_of(side, op).is_some())
 }
 
 /// Whether a call has a counterpart with the same name.
@@ -176,7 +198,34 @@ pub(super) fn class_around(tree: &CallTree, call: CallId) -> &str {
     modules.find(|&module| class(module) != COMPILED_MODULE).map_or("", class)
 }
 
-/// For each module class, the number of calls to its modules in the compared steps.
+/// The calls in the compared steps, except those in which a part of the forward pass runs again.
+pub(super) fn run_once<'a>(
+    diff: &'a TraceDiff,
+    compared: &'a StepPairs,
+    side: Side,
+) -> impl Iterator<Item = CallId> + 'a {
+    let tree = diff.tree(side);
+    let trace = tree.trace();
+    let mut known = ByName::new(trace);
+    let mut end = CallId(0);
+    tree.calls().filter(move |&call| {
+        let event = tree.event(call).filter(|_| tree.kind(call) == CallKind::Frame);
+        let runs_again = event.is_some_and(|event| {
+            let name = trace.name_id(event);
+            known.get(name, || {
+                let name = trace.text(name);
+                name.contains(RECOMPUTING) && AGAIN.iter().any(|end| name.ends_with(end))
+            })
+        });
+        if runs_again {
+            end = end.max(tree.end(call));
+        }
+        call >= end && compared.is_compared(diff, side, call)
+    })
+}
+
+/// For each module class, the number of calls to its modules in the compared steps. Modules that run again during the
+/// backward pass are not counted.
 pub(super) struct Modules<'a> {
     of_class: BTreeMap<&'a str, PerSide<u64>>,
     /// The number of calls to each module class, split by the class of the enclosing module. The key is the class of
@@ -189,12 +238,9 @@ impl<'a> Modules<'a> {
         let mut modules = Modules { of_class: BTreeMap::new(), in_class: BTreeMap::new() };
         for side in Side::BOTH {
             let tree = diff.tree(side);
-            let is_counted = |call: &CallId| {
-                tree.kind(*call) == CallKind::Frame
-                    && tree.is_module(*call)
-                    && compared.is_compared(diff, side, *call)
-            };
-            for call in tree.calls().filter(is_counted) {
+            let is_module =
+                |call: &CallId| tree.kind(*call) == CallKind::Frame && tree.is_module(*call);
+            for call in run_once(diff, compared, side).filter(is_module) {
                 let class = ModuleName::class_or_name(tree.name(call));
                 let around = tree.parent(call).map_or("", |above| class_around(tree, above));
                 modules.in_class.entry((around, class)).or_default()[side] += 1;
@@ -229,12 +275,12 @@ impl<'a> OpsOfModules<'a> {
         for side in Side::BOTH {
             let tree = diff.tree(side);
             let is_op = |call: &CallId| tree.kind(*call) == CallKind::Op;
-            for call in tree.calls().filter(is_op) {
-                let Some(module) =
-                    tree.module(call).filter(|_| compared.is_compared(diff, side, call))
-                else {
+            for call in run_once(diff, compared, side).filter(is_op) {
+                let Some(module) = tree.module(call) else { continue };
+                // Under `autocast`, an op contains itself.
+                if tree.parent(call).is_some_and(|above| tree.name(above) == tree.name(call)) {
                     continue;
-                };
+                }
                 let class = ModuleName::class_or_name(tree.name(module));
                 ops.entry((class, tree.name(call))).or_default()[side] += 1;
             }

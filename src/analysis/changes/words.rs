@@ -1,5 +1,6 @@
 //! Describes a change in one sentence without a full stop.
 
+use super::counts::is_accumulation;
 use super::draft::{Draft, Operand, Switched};
 use super::kind::ChangeKind;
 use super::optimizer::{self, Reason};
@@ -8,9 +9,8 @@ use super::phrases::{
 };
 use super::rules::anomaly::ANOMALY;
 use super::rules::arguments::{RESHAPED, TENSORS};
-use super::rules::calls::{GRADIENT_MODE, LAUNCHED, LAYERS, SCHEDULE, backend, is_read};
+use super::rules::calls::{AUTOCAST, GRADIENT_MODE, LAUNCHED, LAYERS, SCHEDULE, backend, is_read};
 use super::rules::compiled::DIVIDED;
-use super::rules::consequences::is_accumulation;
 use super::rules::libraries::LIBRARIES;
 use super::rules::nesting::NESTING;
 use super::rules::order::ORDER;
@@ -59,6 +59,11 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             format!("Captured graphs are {verb}{}", after_space(&position))
         }
         ChangeKind::Graphs => region_words(draft, scale, "graph launch"),
+        ChangeKind::Precision if draft.subject == AUTOCAST => {
+            let is_added = draft.names.baseline.is_empty();
+            let verb = if is_added { "sets" } else { "no longer sets" };
+            format!("torch.autocast {verb} the types of inputs{}", after_space(&position))
+        }
         ChangeKind::Precision => {
             let (one, two) = top_pair(draft);
             format!("Inputs are {two} instead of {one} {sites}")
@@ -159,9 +164,11 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
         }
         ChangeKind::Ops if counts_gradients(draft) => {
             let (unit, suffix) = scale.unit(&counts_of(draft));
-            let side =
-                if draft.names.candidate.is_empty() { Side::Baseline } else { Side::Candidate };
-            let count = draft.names[side].values().sum::<u64>() / unit[side];
+            let counts =
+                PerSide::from_fn(|side| draft.names[side].values().sum::<u64>() / unit[side]);
+            let is_added = counts.candidate > counts.baseline;
+            let side = if is_added { Side::Candidate } else { Side::Baseline };
+            let count = counts.baseline.abs_diff(counts.candidate);
             let verb = if side == Side::Candidate { "get" } else { "no longer get" };
             format!("{} {verb} a gradient{}", counted(count, "parameter"), per_step(scale, &suffix))
         }
@@ -241,10 +248,10 @@ fn after_space(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(" {words}") }
 }
 
-/// Whether all calls in a change accumulate gradients, and only one side has such calls.
+/// Whether all calls in a change accumulate gradients, and one side has more such calls.
 fn counts_gradients(draft: &Draft) -> bool {
     let [one, two] = [&draft.names.baseline, &draft.names.candidate];
-    one.is_empty() != two.is_empty()
+    one.values().sum::<u64>() != two.values().sum::<u64>()
         && one.keys().chain(two.keys()).all(|name| is_accumulation(name))
 }
 

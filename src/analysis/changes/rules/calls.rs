@@ -33,11 +33,25 @@ pub(in crate::analysis::changes) const ZEROING: &str = "zeroing";
 /// Ops that set tensors to zero.
 const ZEROES: [&str; 2] = ["aten::zero_", "aten::_foreach_zero_"];
 
+/// Subject of the precision change for calls to `torch.autocast`.
+pub(in crate::analysis::changes) const AUTOCAST: &str = "autocast";
+
 /// Subject prefix for changes in calls to a learning rate schedule.
 pub(in crate::analysis::changes) const SCHEDULE: &str = "schedule";
 
 /// Subject suffix for changes in which an op contains another op with the same name, as is common under `autocast`.
 pub(super) const REPEATED: &str = "repeated";
+
+/// Ops that the backward pass calls only if it runs a part of the forward pass again.
+const FORWARD: [&str; 7] = [
+    "aten::batch_norm",
+    "aten::conv2d",
+    "aten::dropout",
+    "aten::layer_norm",
+    "aten::linear",
+    "aten::rms_norm",
+    "aten::scaled_dot_product_attention",
+];
 
 /// Ops that convert the element type.
 pub(super) const CASTS: [&str; 4] =
@@ -82,6 +96,10 @@ pub(super) fn claim(
         return;
     }
     let surveys = surveyor.node(root);
+    if let Some(region) = compiled(drafts, &surveys, modules) {
+        drafts.add_root(region, root);
+        return;
+    }
     // On a CPU, the backward pass runs below a Python call such as `Tensor.backward`, so the ops below the call are
     // examined too.
     let is_backward = autograd_node(drafts.diff, root).is_some()
@@ -103,6 +121,23 @@ pub(super) fn claim(
             claim_root(drafts, root, (&surveys, true), position, modules);
         }
     }
+}
+
+/// The compilation change, if an unmatched call runs only modules that both sides call equally often: one of the sides
+/// runs them compiled.
+fn compiled(
+    drafts: &Drafts<'_>,
+    surveys: &PerSide<Survey>,
+    modules: &Modules<'_>,
+) -> Option<usize> {
+    let region = drafts.find(ChangeKind::Compilation).first().copied()?;
+    let mut classes = Side::BOTH.iter().flat_map(|&side| &surveys[side].modules).peekable();
+    classes.peek()?;
+    let is_on_both = |class: &String| {
+        let calls = modules.calls(class);
+        calls.baseline > 0 && calls.baseline == calls.candidate
+    };
+    classes.all(is_on_both).then_some(region)
 }
 
 /// Assigns the unmatched autograd nodes below a call to the changes of their forward ops. Returns the change that
@@ -176,6 +211,12 @@ fn claim_root(
     }
     let is_hook = subject.ends_with(HOOKS);
     let draft = drafts.at(at);
+    // Without stacks, only the ops that run again are known.
+    let is_by_ops = Side::BOTH.iter().all(|&side| {
+        let mut names = draft.names[side].keys();
+        names.all(|name| FORWARD.contains(&name.as_str()))
+    });
+    let is_named = |name: &&String| !is_recomputed || is_by_ops && FORWARD.contains(&name.as_str());
     draft.has_backward |= is_backward;
     draft.has_forward |= !is_backward;
     for side in Side::BOTH {
@@ -183,7 +224,7 @@ fn claim_root(
         // The module that a hook wraps is not what was added or removed.
         let survey = &surveys[side];
         let names = if is_hook { &survey.ops } else { survey.names() };
-        for name in names.iter().filter(|_| !is_recomputed) {
+        for name in names.iter().filter(is_named) {
             draft.name(side, name);
         }
         let Some(call) = diff.merged().node(root).call(side) else { continue };
@@ -214,7 +255,11 @@ fn first_function(tree: &CallTree, call: CallId) -> Option<&str> {
 }
 
 /// The classes of the outermost modules that run again in the backward pass, each with its number of calls.
-fn recomputed(diff: &TraceDiff, compared: &StepPairs, side: Side) -> BTreeMap<String, u64> {
+pub(super) fn recomputed(
+    diff: &TraceDiff,
+    compared: &StepPairs,
+    side: Side,
+) -> BTreeMap<String, u64> {
     let tree = diff.tree(side);
     let mut counts = BTreeMap::new();
     let is_outermost = |call: &CallId| {
@@ -255,7 +300,10 @@ fn kind(
         let subject = if zeroes && is_around("zero_grad") { ZEROING } else { "" };
         return (ChangeKind::Optimizer, subject.to_owned());
     }
-    if has_only(|survey| survey.marks.recomputing && !survey.ops.is_empty()) {
+    let runs_again = || ops.iter().any(|op| FORWARD.contains(&op.as_str()));
+    if has_only(|survey| survey.marks.recomputing && !survey.ops.is_empty())
+        || runs_again() && autograd_node(diff, root).is_some()
+    {
         return (ChangeKind::Checkpointing, String::new());
     }
     let loads = both().any(|survey| survey.marks.loading && survey.modules.is_empty());

@@ -2,6 +2,7 @@
 //! during compilation into the warm-up change.
 
 use super::arguments::OPTIMIZER;
+use super::counted;
 use super::folding::{first, fold_where, names};
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
@@ -32,13 +33,16 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     if drafts.all()[region].nodes.is_empty() {
         into_unmatched_region(drafts, region, modules);
     }
+    let confirmed = counted::confirmed(drafts, modules);
     let kinds = [ChangeKind::Ops, ChangeKind::Python, ChangeKind::Optimizer, ChangeKind::Layers];
     fold_where(drafts, region, &kinds, |draft| {
         // `torch.compile` also wraps optimizers that it does not compile.
         let is_other_optimizer =
             draft.kind == ChangeKind::Optimizer && names(draft).any(|name| name.contains("::"));
-        // If a model is both compiled and called more often, the different number of calls remains a separate change.
-        let is_other_count = draft.kind == ChangeKind::Layers && draft.position.module.is_empty();
+        // If a model is both compiled and called more often, the different number of calls remains a separate change, as
+        // well as a number of layers that the ops in compiled code confirm.
+        let is_other_count = draft.kind == ChangeKind::Layers
+            && (draft.position.module.is_empty() || confirmed.as_ref() == Some(&draft.subject));
         Side::BOTH.into_iter().any(|side| draft.marks[side].compiled) && !is_other_count
             || names(draft).any(|name| name.contains("_dynamo/")) && !is_other_optimizer
             || draft.position.module == COMPILED_MODULE
@@ -96,10 +100,13 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
 fn into_unmatched_region(drafts: &mut Drafts<'_>, region: usize, modules: &Modules<'_>) {
     let found = Side::BOTH.into_iter().find(|side| drafts.all()[region].subject == side.label());
     let Some(side) = found else { return };
-    for at in drafts.find(ChangeKind::Ops) {
+    let kinds = [ChangeKind::Ops, ChangeKind::Attention];
+    for at in kinds.into_iter().flat_map(|kind| drafts.find(kind)).collect::<Vec<usize>>() {
         let draft = &drafts.all()[at];
         let of_class = modules.calls(&draft.position.module);
-        let is_replaced = of_class[side.other()] > 0 && of_class[side] == 0;
+        // Without stacks, ops that only the other side has are what compiled code replaced.
+        let is_replaced = of_class[side.other()] > 0 && of_class[side] == 0
+            || draft.position == Position::default() && draft.names[side].is_empty();
         if !draft.marks[side].compiled && !is_replaced {
             continue;
         }

@@ -1,12 +1,13 @@
 //! Folds each change that is a consequence of another change into that change.
 
 use super::anomaly;
-use super::arguments::{OPTIMIZER, RESHAPED, SCALAR_TYPE};
+use super::arguments::{OPTIMIZER, RESHAPED, SCALAR_TYPE, TENSORS};
 use super::attention;
 use super::calls::{
-    BLOCKING, CASTING, CASTS, GRADIENT_MODE, HOOKS, REPEATED, SCHEDULE, ZEROING, backend,
+    AUTOCAST, BLOCKING, CASTING, CASTS, GRADIENT_MODE, HOOKS, REPEATED, SCHEDULE, ZEROING, backend,
 };
 use super::compiled::{into_regions, into_warm_up};
+use super::counted;
 use super::folding::{first, fold_where, functions, names};
 use super::inside;
 use super::libraries;
@@ -14,6 +15,7 @@ use super::nesting;
 use super::parameters;
 use super::repeated;
 use super::replaced;
+use crate::analysis::changes::counts::{accumulations, is_accumulation};
 use crate::analysis::changes::draft::{Draft, Drafts};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
@@ -42,6 +44,8 @@ pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modu
     into_regions(drafts, modules);
     into_warm_up(drafts);
     inside::claim(drafts);
+    counted::claim(drafts, modules);
+    autocast(drafts);
     into_precision(drafts);
     into_format(drafts);
     casts_into_ops(drafts);
@@ -52,6 +56,7 @@ pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modu
     replaced::fold(drafts, modules);
     optimizer_into_structure(drafts);
     backward_into_forward(drafts);
+    counted::parameters(drafts);
     into_any(drafts);
     streams_and_python(drafts);
     nesting::fold(drafts);
@@ -116,8 +121,14 @@ fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
             drafts.fold(arguments, sized);
             return;
         }
+        // No parameter of a layer makes tensors channels_last.
+        let is_channels_last = |draft: &Draft| {
+            let mut formats = draft.pairs.keys().flat_map(|(one, two)| [one, two]);
+            formats.any(|format| format == "channels_last")
+        };
         fold_where(drafts, arguments, &[ChangeKind::Shapes, ChangeKind::MemoryFormat], |draft| {
-            from < draft.nodes.first().copied() || draft.position.module == module
+            let is_after = from < draft.nodes.first().copied() || draft.position.module == module;
+            is_after && !is_channels_last(draft)
         });
     }
     if parameter == "training" {
@@ -161,7 +172,7 @@ fn into_environment(drafts: &mut Drafts<'_>) {
     let is_of_vendor = |draft: &Draft| {
         is_other_vendor && names(draft).any(|name| name.to_ascii_lowercase().contains("miopen"))
     };
-    fold_where(drafts, at, &[ChangeKind::Ops], |draft| {
+    fold_where(drafts, at, &[ChangeKind::Ops, ChangeKind::Synchronization], |draft| {
         let is_inside = draft.nodes.iter().all(|&node| is_in_op(diff, node));
         !names(draft).any(|name| backend(name).is_some()) && is_inside || is_of_vendor(draft)
     });
@@ -246,9 +257,35 @@ fn zeroing_into_optimizer(drafts: &mut Drafts<'_>) {
     }
 }
 
+/// Reports that only one side calls `torch.autocast`. If both sides do, one may have disabled it.
+fn autocast(drafts: &mut Drafts<'_>) {
+    let is_autocast = |name: &str| name.contains("amp/autocast_mode.py");
+    let of_autocast = |at: &usize| names(&drafts.all()[*at]).any(is_autocast);
+    let found: Vec<usize> =
+        drafts.find(ChangeKind::Python).into_iter().filter(of_autocast).collect();
+    if found.is_empty() {
+        return;
+    }
+    let calls = PerSide::from_fn(|side| {
+        let tree = drafts.diff.tree(side);
+        tree.calls().any(|call| tree.kind(call) == CallKind::Frame && is_autocast(tree.name(call)))
+    });
+    if calls.baseline != calls.candidate {
+        let position = drafts.all()[found[0]].position.clone();
+        let at = drafts.draft(ChangeKind::Precision, AUTOCAST);
+        drafts.at(at).position = position;
+        found.into_iter().for_each(|part| drafts.merge_named(part, at));
+    }
+}
+
 /// Folds added or removed casts into the precision change that explains them.
 fn into_precision(drafts: &mut Drafts<'_>) {
-    let Some(precision) = first(drafts, &[ChangeKind::Precision]) else { return };
+    let is_of_types = |at: &usize| drafts.all()[*at].subject != AUTOCAST;
+    let typed = drafts.find(ChangeKind::Precision).into_iter().find(is_of_types);
+    let Some(precision) = typed.or_else(|| first(drafts, &[ChangeKind::Precision])) else {
+        return;
+    };
+    fold_where(drafts, precision, &[ChangeKind::Precision], |draft| draft.subject == AUTOCAST);
     fold_where(drafts, precision, &[ChangeKind::Arguments], |draft| {
         draft.parameter == Some(SCALAR_TYPE)
     });
@@ -259,9 +296,19 @@ fn into_precision(drafts: &mut Drafts<'_>) {
         has_cast && !is_in_function || names(draft).all(|name| CASTS.contains(&name))
     });
     fold_where(drafts, precision, &[ChangeKind::Ops], |draft| draft.subject.ends_with(REPEATED));
+    // XLA converts inside of fusions, and multiplies matrices of other types with other ops.
+    fold_where(drafts, precision, &[ChangeKind::Ops], |draft| {
+        names(draft).any(|name| name.contains("convert")) && names(draft).all(is_of_xla)
+            || names(draft).all(|name| name.starts_with("dot"))
+    });
     fold_where(drafts, precision, &[ChangeKind::Python, ChangeKind::Ops], |draft| {
         names(draft).chain(functions(draft)).any(|name| name.contains("autocast"))
     });
+}
+
+/// Whether a name has no namespace, such as those of the ops of XLA.
+fn is_of_xla(name: &str) -> bool {
+    !name.contains("::") && !name.contains(".py")
 }
 
 fn into_format(drafts: &mut Drafts<'_>) {
@@ -326,6 +373,9 @@ fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     fold_where(drafts, cause, &kinds, |draft| {
         let class = draft.position.module.as_str();
         let calls = modules.calls(class);
+        // If the class runs equally often, only ops that are counted show that the calls are elsewhere.
+        let is_counted = |name: &str| ops.calls(class, name).is_some();
+        let is_other_count = calls.baseline != calls.candidate || names(draft).any(is_counted);
         // Names of Python functions need no check, because the ops and modules that a function calls are checked.
         let is_elsewhere = |name: &str| {
             let of = |side: Side| draft.names[side].get(name).copied().unwrap_or_default();
@@ -335,19 +385,12 @@ fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
             here != everywhere
                 || count.baseline * calls.candidate == count.candidate * calls.baseline
         };
-        calls.baseline != calls.candidate && names(draft).all(is_elsewhere)
+        is_other_count && names(draft).all(is_elsewhere)
     });
     for checkpointing in drafts.find(ChangeKind::Checkpointing) {
         fold_where(drafts, checkpointing, &[ChangeKind::Ops, ChangeKind::Python], |draft| {
             Side::BOTH.into_iter().any(|side| draft.marks[side].recomputing)
                 && !draft.subject.ends_with(HOOKS)
-        });
-    }
-    // A step that runs the whole model more often loads more batches.
-    let is_outermost = drafts.all()[cause].position.module.is_empty();
-    if is_outermost && drafts.all()[cause].kind == ChangeKind::Layers {
-        fold_where(drafts, cause, &[ChangeKind::InputPipeline], |draft| {
-            draft.names.baseline.is_empty() || draft.names.candidate.is_empty()
         });
     }
 }
@@ -404,22 +447,9 @@ fn optimizer_into_structure(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Whether an op accumulates the gradient of a parameter.
-pub(in crate::analysis::changes) fn is_accumulation(name: &str) -> bool {
-    name.ends_with("AccumulateGrad")
-}
-
 /// Whether both sides accumulate gradients, but not the same number per step.
 fn has_other_parameters(drafts: &Drafts<'_>) -> bool {
-    let counts = PerSide::from_fn(|side| {
-        let tree = drafts.diff.tree(side);
-        let is_counted = |call: &CallId| {
-            tree.kind(*call) == CallKind::Op
-                && is_accumulation(tree.name(*call))
-                && drafts.compared.is_compared(drafts.diff, side, *call)
-        };
-        tree.calls().filter(is_counted).count() as u64
-    });
+    let counts = accumulations(drafts.diff, drafts.compared);
     let steps = Scale::of(drafts.wall).steps;
     counts.baseline > 0
         && counts.candidate > 0
@@ -463,6 +493,18 @@ fn backward_into_forward(drafts: &mut Drafts<'_>) {
         ) && has_other_parameters(drafts);
         let is_of_parameters =
             |draft: &Draft| names(draft).next().is_some() && names(draft).all(is_accumulation);
+        // Layers and optional tensors have parameters.
+        let has_own = |at: &usize| {
+            let draft = &drafts.all()[*at];
+            let is_layer = draft.kind == ChangeKind::Layers;
+            drafts.resolve(*at) == *at && (is_layer || draft.subject == TENSORS)
+        };
+        let mut owners = [ChangeKind::Layers, ChangeKind::Arguments]
+            .into_iter()
+            .flat_map(|kind| drafts.find(kind));
+        if let Some(owner) = owners.find(has_own).filter(|_| keeps_parameters) {
+            fold_where(drafts, owner, &[ChangeKind::Ops], is_of_parameters);
+        }
         fold_where(drafts, cause, &kinds, |draft| {
             let is_kept = keeps_parameters && is_of_parameters(draft);
             draft.has_backward && !draft.has_forward && !is_kept

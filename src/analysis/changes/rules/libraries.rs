@@ -112,6 +112,17 @@ pub(super) fn claim(drafts: &mut Drafts<'_>) {
             && (draft.kind != ChangeKind::Optimizer || !has_ops())
     };
     fold_where(drafts, at, &FOLDED, is_of_library);
+    // Which built-in functions run for the objects of an upgraded library is no choice of an unchanged library.
+    let is_by_library = |node: &MergedId| {
+        let (side, call) = either(diff, *node);
+        let caller = caller(diff.tree(side), call).and_then(parts);
+        caller.is_some_and(|(path, ..)| package(path).is_some())
+    };
+    fold_where(drafts, at, &[ChangeKind::Python], |draft| {
+        names(draft).all(|name| name.starts_with("<built-in"))
+            && !draft.nodes.is_empty()
+            && draft.nodes.iter().all(is_by_library)
+    });
 }
 
 /// The kinds of changes that may happen inside a library.
@@ -201,8 +212,8 @@ fn is_inside(drafts: &Drafts<'_>, node: MergedId, packages: &BTreeSet<&str>) -> 
 /// The name of the frame that makes a call. Built-in functions and frames of the standard library are skipped, because
 /// they only pass calls on.
 fn caller(tree: &CallTree, call: CallId) -> Option<&str> {
-    const STANDARD: [&str; 6] =
-        ["contextlib", "copy", "functools", "linecache", "traceback", "typing"];
+    const STANDARD: [&str; 7] =
+        ["contextlib", "copy", "dataclasses", "functools", "linecache", "traceback", "typing"];
     let frames = tree.ancestors(call).filter(|&above| tree.kind(above) == CallKind::Frame);
     let mut names = frames.map(|frame| tree.name(frame));
     names.find(|name| parts(name).is_some_and(|(path, ..)| !STANDARD.contains(&path)))

@@ -7,6 +7,7 @@ mod attention;
 pub(super) mod calls;
 pub(super) mod compiled;
 pub(super) mod consequences;
+mod counted;
 mod folding;
 mod inside;
 pub(super) mod kernels;

@@ -126,7 +126,7 @@ pub(super) fn scalar_type(number: &str) -> &str {
 pub(super) fn value<'a>(op: &str, parameter: &str, value: &'a str) -> &'a str {
     let names = match (op, parameter) {
         ("aten::cross_entropy_loss", "reduction") => ["none", "mean", "sum"],
-        ("aten::embedding_bag", "mode") => ["sum", "mean", "max"],
+        ("aten::embedding_bag" | "aten::_embedding_bag", "mode") => ["sum", "mean", "max"],
         _ => return value,
     };
     value.parse::<usize>().ok().and_then(|number| names.get(number).copied()).unwrap_or(value)

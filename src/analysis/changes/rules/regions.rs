@@ -3,7 +3,7 @@
 use super::compiled::DIVIDED;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
-use crate::analysis::changes::survey::is_compiling;
+use crate::analysis::changes::survey::{is_compiling, launches_graph};
 use crate::analysis::steps::StepPairs;
 use crate::diff::{RegionKind, TraceDiff};
 use crate::side::{PerSide, Side};
@@ -18,7 +18,7 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
             continue;
         }
         let tree = diff.tree(region.side);
-        let is_graph = tree.subtree(region.call).any(|call| tree.is_graph_launch(call));
+        let is_graph = tree.subtree(region.call).any(|call| launches_graph(tree, call));
         let kind = if is_graph { ChangeKind::Graphs } else { ChangeKind::Compilation };
         let at = drafts.draft(kind, region.side.label());
         let node = diff.region_node(region);

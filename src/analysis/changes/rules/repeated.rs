@@ -30,6 +30,10 @@ fn with_the_model(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     let counts = Counts::of(drafts.diff, drafts.compared);
     for at in models {
         let calls = modules.calls(&drafts.all()[at].subject);
+        // The data loader runs more often with the model; its ops may also run elsewhere.
+        fold_where(drafts, at, &[ChangeKind::InputPipeline], |draft| {
+            draft.names.baseline.is_empty() || draft.names.candidate.is_empty()
+        });
         let kinds = [ChangeKind::Ops, ChangeKind::InputPipeline, ChangeKind::Attention];
         fold_where(drafts, at, &kinds, |draft| {
             let is_work = |name: &&str| name.contains("::") && !CASTS.contains(name);
@@ -46,7 +50,14 @@ fn with_the_model(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
 fn sizes_of_other_layers(drafts: &mut Drafts<'_>) {
     let causes = [ChangeKind::Layers, ChangeKind::Checkpointing];
     let mut causes = causes.into_iter().flat_map(|kind| drafts.find(kind));
-    let Some(cause) = causes.find(|&at| drafts.resolve(at) == at) else { return };
+    let layers = causes.find(|&at| drafts.resolve(at) == at);
+    // The same calls in a different order are matched with each other's counterparts, too.
+    let mut ops = drafts.find(ChangeKind::Ops).into_iter();
+    let order = ops.find(|&at| {
+        let draft = &drafts.all()[at];
+        drafts.resolve(at) == at && draft.names.baseline == draft.names.candidate
+    });
+    let Some(cause) = layers.or(order) else { return };
     let shapes = drafts.find(ChangeKind::Shapes);
     let shapes: Vec<usize> =
         shapes.into_iter().filter(|&at| drafts.all()[at].subject != OPTIMIZER).collect();
@@ -67,7 +78,8 @@ fn sizes_of_other_layers(drafts: &mut Drafts<'_>) {
                 })
             })
         };
-        if Side::BOTH.into_iter().any(is_known) {
+        let of_sides = Side::BOTH.map(is_known);
+        if of_sides == [true, true] || layers.is_some() && of_sides != [false, false] {
             drafts.fold(at, cause);
         }
     }

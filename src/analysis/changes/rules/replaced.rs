@@ -2,6 +2,7 @@
 
 use super::folding::{fold_where, names};
 use crate::analysis::changes::draft::Drafts;
+use crate::analysis::changes::facts::is_first_input_larger;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
 use crate::analysis::changes::survey::Modules;
@@ -38,13 +39,15 @@ fn into_modules(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
 /// return tensors with a different layout, or may be matched with an op whose tensors have a different size.
 fn into_ops(drafts: &mut Drafts<'_>) {
     let causes = [ChangeKind::Attention, ChangeKind::Ops].map(|kind| drafts.find(kind)).concat();
+    // Without stacks on one side, added ops are nowhere, and an op inside of them may be matched with another one.
+    let is_anywhere = !drafts.is_placed() && !is_first_input_larger(drafts.diff);
     for at in causes {
         let (position, nodes, replaced, from) = {
             let draft = &drafts.all()[at];
             let names: BTreeSet<String> = names(draft).map(str::to_owned).collect();
             (draft.position.clone(), draft.nodes.len(), names, draft.nodes.first().copied())
         };
-        let is_cause = drafts.resolve(at) == at && position != Position::default();
+        let is_cause = drafts.resolve(at) == at && (position != Position::default() || is_anywhere);
         if !is_cause || !drafts.all()[at].has_forward {
             continue;
         }
@@ -62,11 +65,11 @@ fn into_ops(drafts: &mut Drafts<'_>) {
         });
         let is_replacement =
             Side::BOTH.iter().all(|&side| !drafts.all()[at].names[side].is_empty());
-        if is_replacement {
+        if is_replacement || is_anywhere {
             fold_where(drafts, at, &[ChangeKind::Shapes], |draft| {
                 (is_here(&draft.position) || replaced.contains(&draft.position.module))
                     && draft.nodes.len() <= nodes
-                    && draft.nodes.first().copied() > from
+                    && (draft.nodes.first().copied() > from || is_anywhere)
             });
         }
     }
