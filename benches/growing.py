@@ -1,6 +1,7 @@
-"""Makes pairs of small traces in which one quantity can grow: steps, changes or kernel names."""
+"""Makes pairs of small traces in which one quantity can grow: steps, changes, kernel names or shuffled siblings."""
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,10 @@ class _Writer:
             {"ph": "X", "cat": category, "name": name, "pid": 1, "tid": thread, "ts": start, "dur": time, "args": args}
         )
 
-    def op(self, name: str, start: float, kernel: str, kernel_time: float = 2.0) -> None:
+    def op(self, name: str, start: float, kernel: str, kernel_time: float = 2.0, **args: Any) -> None:
         """An op of 8 µs that launches one kernel."""
         self.launches += 1
-        self.event("cpu_op", name, start, 8)
+        self.event("cpu_op", name, start, 8, **args)
         self.event("cuda_runtime", "cudaLaunchKernel", start + 2, 3, correlation=self.launches)
         begin = max(self.gpu_free, start + 5)
         self.gpu_free = begin + kernel_time
@@ -62,4 +63,18 @@ def names(count: int, is_candidate: bool) -> _Writer:
     return out
 
 
-KINDS = [(steps, 1_000), (changes, 200), (names, 2_000)]
+def shuffled(count: int, is_candidate: bool) -> _Writer:
+    """Layers of different widths; the candidate runs them in a random order."""
+    out = _Writer()
+    out.event("user_annotation", "ProfilerStep#1", 0, count * 20 + 10)
+    layers = list(range(count))
+    if is_candidate:
+        random.Random(1).shuffle(layers)
+    for at, layer in enumerate(layers):
+        start = 5 + at * 20
+        out.event("python_function", f"nn.Module: Linear_{layer}", start, 18)
+        out.op("aten::linear", start + 1, "gemm", **{"Input Dims": [[4, layer + 1], [layer + 1, 64]]})
+    return out
+
+
+KINDS = [(steps, 1_000), (changes, 200), (names, 2_000), (shuffled, 5_000)]

@@ -1,7 +1,8 @@
 //! Finds the points where two traces differ, each with its lowest common node.
 
 use super::{Difference, MergedId, MergedNode, TraceDiff};
-use crate::side::Side;
+use crate::side::{PerSide, Side};
+use crate::tree::{CallId, CallKind};
 
 /// Prefix of the plain names of the profiler's own frames.
 const PROFILER: &str = "torch/profiler/";
@@ -42,15 +43,18 @@ impl TraceDiff {
     /// name, and this is not merely because one trace recorded less.
     #[doc(hidden)]
     pub fn is_difference(&self, node: MergedNode) -> bool {
-        Side::BOTH.iter().any(|&side| {
-            node.call(side).is_some_and(|call| {
-                !self.relation(side, call).is_common() && self.is_structure(side, call)
+        let differ = self.differ.get_or_init(|| {
+            PerSide::from_fn(|side| {
+                let differs = |call: CallId| {
+                    !self.relation(side, call).is_common() && self.is_structure(side, call)
+                };
+                self.tree(side).calls().map(differs).collect()
             })
-        })
+        });
+        node.calls().any(|(side, call)| differ[side][call.index()])
     }
 
-    fn is_structure(&self, side: Side, call: crate::tree::CallId) -> bool {
-        use crate::tree::CallKind;
+    fn is_structure(&self, side: Side, call: CallId) -> bool {
         let tree = self.tree(side);
         let may_be_structure = match tree.kind(call) {
             CallKind::Runtime => tree.is_gpu_path(call),
@@ -65,7 +69,7 @@ impl TraceDiff {
 
     /// Whether a call, or an unmatched call that encloses it, belongs to the profiler itself. With `profile_memory`,
     /// the profiler makes additional calls.
-    fn is_of_profiler(&self, side: Side, call: crate::tree::CallId) -> bool {
+    fn is_of_profiler(&self, side: Side, call: CallId) -> bool {
         let tree = self.tree(side);
         let mut alone = std::iter::once(call)
             .chain(tree.ancestors(call))
@@ -82,7 +86,7 @@ impl TraceDiff {
     }
 
     fn difference(&self, id: MergedId, node: MergedNode) -> Difference {
-        let per_side = |measure: &dyn Fn(Side, crate::tree::CallId) -> usize| -> u32 {
+        let per_side = |measure: &dyn Fn(Side, CallId) -> usize| -> u32 {
             Side::BOTH
                 .iter()
                 .filter_map(|&side| node.call(side).map(|call| measure(side, call) as u32))

@@ -78,6 +78,8 @@ pub struct TraceDiff {
     compared_steps: Option<PerSide<Vec<bool>>>,
     merged: MergedTree,
     plain_names: PerSide<PlainNames>,
+    /// For each call, whether it shows a difference between the programs.
+    differ: OnceLock<PerSide<Vec<bool>>>,
     differences: OnceLock<Vec<Difference>>,
     windows: Vec<Window>,
     notes: Notes,
@@ -161,6 +163,7 @@ impl TraceDiff {
             step_pairs: pairing.steps,
             merged,
             plain_names: PerSide::default(),
+            differ: OnceLock::new(),
             differences: OnceLock::new(),
             windows,
             notes,

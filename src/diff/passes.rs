@@ -1,7 +1,30 @@
 //! The passes of the alignment, in execution order.
 //!
 //! Each match records the pass that found it, and `explain` prints that pass. A pass can be skipped to measure its
-//! contribution, as `examples/pass_ablation.rs` does.
+//! contribution, as `examples/pass_ablation.rs` does. Over 1,257 changed traces, precision or recall falls by the
+//! following sums if only this pass is skipped:
+//!
+//! ```text
+//! pass                  worse    lost   the change that loses most
+//! siblings                816   228.8   a thread split in two
+//! wrappers                262    35.9   only top-level ops in one trace
+//! renamed                 152    14.9   another checkout
+//! split_threads            28     5.9   a thread split in two
+//! launches                 39     3.0   other platform, ops dropped
+//! extra_layers             11     0.68  more layers, ops dropped and wrapped
+//! swapped                  18     0.21  experts shuffled
+//! new_callers              13     0.20  a module moved
+//! similar_near              8     0.08  5% neighbors swapped
+//! neighbours               11     0.05  5% neighbors swapped
+//! equal_in_order            3     0.03  5% neighbors swapped
+//! instance_numbers          1     0.03  5% neighbors swapped
+//! around_matches            7     0.02  a thread split in two
+//! equal_near                2     0.02  a recording that starts in mid-step
+//! renamed_neighbours        6     0.01  several changes at once
+//! ```
+//! `moved_runs`, `far` and `left_behind` were skipped throughout, and lose 0.011 together, all in one trace. `identical`
+//! only saves time. `variants`, `ranges` and `pool` match what these changes do not contain: ops of two vendors, ranges
+//! with other names, and compiled programs on a pool of threads.
 
 /// A pass of the alignment. A pass defines which calls are matched, and on what evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -106,6 +106,8 @@ pub(super) const LCS_MATCHES: usize = 8;
 /// A block between two runs of equal tokens is searched completely if it has at most this many cells. A larger block is
 /// searched only along its diagonal.
 pub(super) const BLOCK_CELLS: usize = 1 << 20;
+/// The blocks of two lists that are searched completely have at most this many cells together: four of the largest.
+pub(super) const WHOLE_CELLS: usize = 1 << 22;
 /// Half the usual width of a corridor, which is the part of the score table that is searched. A corridor is wider if it
 /// then has at most [`WIDE_CELLS`] cells, and narrower if it would otherwise exceed [`MOST_CELLS`].
 pub(super) const HALF_WIDTH: usize = 32;

@@ -4,14 +4,14 @@ use crate::analysis::steps::StepPairs;
 use crate::diff::TraceDiff;
 use crate::side::{PerSide, Side};
 use crate::tree::{AUTOGRAD_PREFIX, CallId, CallKind, ModuleName};
-use std::collections::BTreeMap;
+use rustc_hash::FxHashMap;
 
 /// For each op, module class and function, the number of its calls in the compared steps.
-pub(super) struct Counts<'a>(BTreeMap<&'a str, PerSide<u64>>);
+pub(super) struct Counts<'a>(FxHashMap<&'a str, PerSide<u64>>);
 
 impl<'a> Counts<'a> {
     pub(super) fn of(diff: &'a TraceDiff, compared: &StepPairs) -> Counts<'a> {
-        let mut counts: BTreeMap<&str, PerSide<u64>> = BTreeMap::new();
+        let mut counts: FxHashMap<&str, PerSide<u64>> = FxHashMap::default();
         for side in Side::BOTH {
             let tree = diff.tree(side);
             for call in tree.calls().filter(|&call| compared.is_compared(diff, side, call)) {

@@ -6,7 +6,7 @@ use super::rules::calls::ZEROING;
 use super::rules::consequences::optimizer_ops;
 use crate::diff::TraceDiff;
 use crate::side::{PerSide, Side};
-use crate::tree::{CallId, CallTree};
+use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What changed in the optimizer.
@@ -96,8 +96,10 @@ fn implementation(ops: &BTreeSet<&str>) -> Option<&'static str> {
 fn groups(tree: &CallTree) -> usize {
     let mut counts: BTreeMap<Option<CallId>, usize> = BTreeMap::new();
     let is_group = |&call: &CallId| {
-        let name = tree.name(call);
-        name.starts_with("torch/optim/") && name.ends_with(": _init_group")
+        let name = || tree.name(call);
+        tree.kind(call) == CallKind::Frame
+            && name().starts_with("torch/optim/")
+            && name().ends_with(": _init_group")
     };
     for call in tree.calls().filter(is_group) {
         *counts.entry(tree.parent(call)).or_default() += 1;

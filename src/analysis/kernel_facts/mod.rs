@@ -200,14 +200,12 @@ impl<'n> KernelFacts<'n> {
 
 /// The tile size in a kernel name: `128x256`, or `128x256x32` from `MT128x256x32` in Tensile names.
 fn tile(name: &str) -> Option<&str> {
-    let is_tile = |word: &&str| {
-        let parts: Vec<&str> = word.split('x').collect();
-        (2..=3).contains(&parts.len())
-            && parts
-                .iter()
-                .all(|part| digits(part).is_some_and(|n| n.len() == part.len() && n.len() > 1))
-    };
+    let is_size = |part: &str| part.len() > 1 && part.bytes().all(|digit| digit.is_ascii_digit());
+    let is_tile =
+        |word: &&str| (2..=3).contains(&word.split('x').count()) && word.split('x').all(is_size);
+    // Names of templates have hundreds of words; few of them end with a digit.
     name.split(['_', '<', '>', ',', ' ', '('])
+        .filter(|word| word.ends_with(|letter: char| letter.is_ascii_digit()))
         .map(|word| word.trim_start_matches("tilesize").trim_start_matches("MT"))
         .find(is_tile)
 }

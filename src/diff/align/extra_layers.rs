@@ -13,7 +13,7 @@ use super::aligner::Aligner;
 use super::bare_layers::{Layers, Token, layers};
 use super::compare::{Compare, Tokens};
 use super::layers::{Credit, credits};
-use super::plain::shared_tokens;
+use super::plain::shared_in_order;
 use super::sequence;
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
@@ -178,8 +178,9 @@ struct Block {
     number: Option<usize>,
     /// Number of layers between this layer and the next block that is not a layer, or the end of the list.
     left: usize,
+    /// The tokens of the calls, sorted.
     tokens: Vec<Token>,
-    /// Hash of the tokens.
+    /// Hash of the tokens in the order of the calls.
     exact: u64,
     /// The layer's credit; `None` for blocks that are not layers.
     credit: Option<Credit>,
@@ -268,7 +269,7 @@ impl Blocks {
     }
 
     fn shared(&self, i: usize, j: usize) -> i64 {
-        let shared = shared_tokens(&self.0.baseline[i].tokens, &self.0.candidate[j].tokens);
+        let shared = shared_in_order(&self.0.baseline[i].tokens, &self.0.candidate[j].tokens);
         TOKEN * shared as i64
     }
 
@@ -299,10 +300,11 @@ impl Blocks {
 fn blocks_of(tokens: &[Token], layers: &[Range<usize>]) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let block = |range: Range<usize>, is_layer: bool| {
-        let tokens = tokens[range.clone()].to_vec();
+        let mut tokens = tokens[range.clone()].to_vec();
         let mut hasher = FxHasher::default();
         tokens.hash(&mut hasher);
         let exact = hasher.finish();
+        tokens.sort_unstable();
         Block { range, is_layer, number: None, left: 0, tokens, exact, credit: None }
     };
     let mut from = 0;

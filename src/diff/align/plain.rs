@@ -59,6 +59,16 @@ pub(super) fn shared_tokens(a: &[u64], b: &[u64]) -> usize {
         .count()
 }
 
+/// Number of tokens that two sorted lists share, with repeated tokens counted separately.
+pub(super) fn shared_in_order(mut a: &[u64], mut b: &[u64]) -> usize {
+    let mut shared = 0;
+    while let (Some((one, mine)), Some((two, theirs))) = (a.split_first(), b.split_first()) {
+        shared += usize::from(one == two);
+        (a, b) = (if one <= two { mine } else { a }, if two <= one { theirs } else { b });
+    }
+    shared
+}
+
 /// A run of equal tokens, or a block where the two sides differ.
 pub(super) struct Block {
     pub(super) equal: bool,
@@ -146,5 +156,7 @@ mod tests {
         assert_eq!(shared_tokens(&[1, 1, 2, 3], &[1, 2, 2, 4]), 2);
         assert_eq!(shared_tokens(&[1, 1, 1], &[1, 1]), 2);
         assert_eq!(shared_tokens(&[], &[1]), 0);
+        assert_eq!(shared_in_order(&[1, 1, 2, 3], &[1, 2, 2, 4]), 2);
+        assert_eq!(shared_in_order(&[1, 1, 1, 5], &[1, 1, 5]), 3);
     }
 }

@@ -138,6 +138,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         i64::from(self.bags.common(bags.0, bags.1))
     }
 
+    #[inline]
     fn known(&mut self, i: usize, j: usize) -> (&Element, &Element) {
         if self.known.baseline.is_empty() {
             self.look_up();
@@ -145,6 +146,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         (&self.known.baseline[i], &self.known.candidate[j])
     }
 
+    #[cold]
     fn look_up(&mut self) {
         self.known = PerSide::from_fn(|side| self.elements_of(side));
         let cores = PerSide::from_fn(|side| {
@@ -296,37 +298,10 @@ impl<'a, 'b> Siblings<'a, 'b> {
         if settled { worth / SETTLED } else { worth }
     }
 
-    /// An upper bound on [`Siblings::plain`].
-    fn plain_most(&mut self, i: usize, j: usize) -> i64 {
-        let (one, two) = self.known(i, j);
-        let common = one.tokens.min(two.tokens);
-        if one.is_run || two.is_run {
-            return AFFINITY * common;
-        }
-        let same_key = one.key == two.key;
-        if one.is_gpu && two.is_gpu {
-            // Two GPU events from the same launch may match without sharing a token.
-            return if same_key { 2 * TOKEN + NAME } else { TOKEN / 4 };
-        }
-        if same_key && one.exact == two.exact {
-            return TOKEN * (common + 1) + EXACT + NAME;
-        }
-        let settled = !one.is_novel && !two.is_novel;
-        match (same_key, settled) {
-            (true, false) => TOKEN * (common + 1) + ARGUMENTS + NAME,
-            (true, true) => (TOKEN * (common + 1) + ARGUMENTS + NAME) / SETTLED,
-            (false, true) => 0,
-            (false, false) => {
-                let may_wrap = one.wraps(two) || two.wraps(one);
-                (if may_wrap { WRAPPED } else { AFFINITY } * common).max(1)
-            }
-        }
-    }
-
     /// The credits of two layers with the same key.
     fn credits(&mut self, i: usize, j: usize) -> Option<(Credit, Credit)> {
         let (one, two) = self.known(i, j);
-        one.credit.zip(two.credit).filter(|_| one.key == two.key)
+        one.credits_with(two)
     }
 
     fn score_gpu(&self, a: u32, b: u32) -> i64 {
@@ -519,8 +494,13 @@ impl Compare for Siblings<'_, '_> {
     }
 
     fn most(&mut self, i: usize, j: usize) -> i64 {
-        let credit = self.credits(i, j).map_or(0, |(mine, theirs)| mine.most(theirs));
-        self.plain_most(i, j) + if self.is_anchor(i, j) { ANCHOR } else { credit }
+        if self.is_anchor(i, j) {
+            let (one, two) = self.known(i, j);
+            return one.plain_most(two) + ANCHOR;
+        }
+        let (one, two) = self.known(i, j);
+        let credit = one.credits_with(two).map_or(0, |(mine, theirs)| mine.most(theirs));
+        one.plain_most(two) + credit
     }
 
     /// Ops and frames with the same key share at least that key, so their score is positive.
@@ -578,6 +558,38 @@ impl Compare for Siblings<'_, '_> {
 }
 
 impl Element {
+    /// An upper bound on [`Siblings::plain`].
+    fn plain_most(&self, two: &Element) -> i64 {
+        let one = self;
+        let common = one.tokens.min(two.tokens);
+        if one.is_run || two.is_run {
+            return AFFINITY * common;
+        }
+        let same_key = one.key == two.key;
+        if one.is_gpu && two.is_gpu {
+            // Two GPU events from the same launch may match without sharing a token.
+            return if same_key { 2 * TOKEN + NAME } else { TOKEN / 4 };
+        }
+        if same_key && one.exact == two.exact {
+            return TOKEN * (common + 1) + EXACT + NAME;
+        }
+        let settled = !one.is_novel && !two.is_novel;
+        match (same_key, settled) {
+            (true, false) => TOKEN * (common + 1) + ARGUMENTS + NAME,
+            (true, true) => (TOKEN * (common + 1) + ARGUMENTS + NAME) / SETTLED,
+            (false, true) => 0,
+            (false, false) => {
+                let may_wrap = one.wraps(two) || two.wraps(one);
+                (if may_wrap { WRAPPED } else { AFFINITY } * common).max(1)
+            }
+        }
+    }
+
+    /// The credits of two layers with the same key.
+    fn credits_with(&self, two: &Element) -> Option<(Credit, Credit)> {
+        self.credit.zip(two.credit).filter(|_| self.key == two.key)
+    }
+
     /// Whether this element may be a wrapper around a call that has the same name as `inner`.
     fn wraps(&self, inner: &Element) -> bool {
         self.is_new_name && inner.may_be_wrapped

@@ -18,10 +18,11 @@
 //! unmatched, far from the sibling that actually changed. Searching the whole corridor corrects such errors.
 
 use super::compare::{Compare, Tokens};
-use super::plain::plain_alignment;
+use super::plain::{Block, plain_alignment};
 use super::slide;
 use crate::diff::weights::{
-    BLOCK_CELLS, EXACT_CELLS, HALF_NARROWEST, HALF_WIDEST, HALF_WIDTH, MOST_CELLS, WIDE_CELLS,
+    BLOCK_CELLS, EXACT_CELLS, HALF_NARROWEST, HALF_WIDEST, HALF_WIDTH, MOST_CELLS, WHOLE_CELLS,
+    WIDE_CELLS,
 };
 use std::ops::Range;
 
@@ -87,7 +88,7 @@ fn align_ranges(
                 let path = best_path(&corridor.rows, |i, j, least| {
                     let (i, j) = (first.0 + i, first.1 + j);
                     let most = compare.most(i, j);
-                    if most < least {
+                    if most < least.max(1) {
                         return 0;
                     }
                     let score = compare.score(i, j);
@@ -133,20 +134,36 @@ fn corridor((a_tokens, b_tokens): &Tokens, half: usize) -> Corridor {
         cell.0 = cell.0.min(from.saturating_sub(half));
         cell.1 = cell.1.max((to + half).min(m));
     };
-    for op in plain_alignment(a_tokens, b_tokens) {
-        let (rows, columns) = (op.a.len(), op.b.len());
-        let whole = rows.saturating_mul(columns) <= BLOCK_CELLS;
-        corridor.cut_blocks += u64::from(!op.equal && !whole && rows > 0 && columns > 0);
+    let blocks = plain_alignment(a_tokens, b_tokens);
+    for (block, whole) in blocks.iter().zip(searched_whole(&blocks)) {
+        let (rows, columns) = (block.a.len(), block.b.len());
+        corridor.cut_blocks += u64::from(!block.equal && !whole && rows > 0 && columns > 0);
         for step in 0..=rows {
-            let at = op.b.start + (step * columns).checked_div(rows).unwrap_or(0);
-            let (from, to) = if op.equal || !whole { (at, at) } else { (op.b.start, op.b.end) };
-            widen(op.a.start + step, from, to);
+            let at = block.b.start + (step * columns).checked_div(rows).unwrap_or(0);
+            let (from, to) = if whole { (block.b.start, block.b.end) } else { (at, at) };
+            widen(block.a.start + step, from, to);
         }
     }
     widen(0, 0, 0);
     widen(n, m, m);
     connect(&mut corridor.rows);
     corridor
+}
+
+/// Which blocks are searched completely: unequal blocks of at most [`BLOCK_CELLS`], smallest first, until they have
+/// [`WHOLE_CELLS`] together. Without the second limit, the cost of a shuffled list would grow faster than its length.
+fn searched_whole(blocks: &[Block]) -> Vec<bool> {
+    let cells = |at: usize| blocks[at].a.len().saturating_mul(blocks[at].b.len());
+    let unequal = (0..blocks.len()).filter(|&at| !blocks[at].equal && cells(at) <= BLOCK_CELLS);
+    let mut unequal: Vec<usize> = unequal.collect();
+    unequal.sort_by_key(|&at| cells(at));
+    let mut total = 0;
+    let mut is_whole = vec![false; blocks.len()];
+    for at in unequal {
+        total += cells(at);
+        is_whole[at] = total <= WHOLE_CELLS;
+    }
+    is_whole
 }
 
 /// Half the width of the corridor for two lists that contain `elements` elements in total.
@@ -196,39 +213,31 @@ fn best_path(rows: &[(usize, usize)], mut score: impl FnMut(usize, usize, i64) -
     let cells =
         offsets.last().map_or(0, |last| last + rows[rows.len() - 1].1 - rows[rows.len() - 1].0 + 1);
     let mut steps = vec![Step::SkipB; cells];
-    let mut above: Vec<i64> = Vec::new();
+    let (mut above, mut row): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
     let mut above_from = 0;
     for (i, &(from, to)) in rows.iter().enumerate() {
-        let mut row: Vec<i64> = Vec::with_capacity(to - from + 1);
-        let upper = |j: usize| match j.checked_sub(above_from) {
-            Some(at) => above.get(at).copied().unwrap_or(OUTSIDE),
-            None => OUTSIDE,
+        row.clear();
+        // Cells outside of the corridor count as unreachable, and so does everything before the first cell.
+        let upper = |j: Option<usize>| {
+            let at = j.and_then(|j| j.checked_sub(above_from));
+            at.and_then(|at| above.get(at)).copied().unwrap_or(OUTSIDE)
         };
-        for j in from..=to {
-            let mut best = match row.last() {
-                Some(&left) => (left, Step::SkipB),
-                None if i == 0 && j == 0 => (0, Step::SkipB),
-                None => (OUTSIDE, Step::SkipB),
-            };
-            if i > 0 {
-                let up = upper(j);
-                if up > best.0 {
-                    best = (up, Step::SkipA);
-                }
-                if j > 0 {
-                    let diagonal = upper(j - 1);
-                    if diagonal > OUTSIDE {
-                        let worth = score(i - 1, j - 1, best.0 - diagonal);
-                        if worth > 0 && diagonal + worth >= best.0 {
-                            best = (diagonal + worth, Step::Pair);
-                        }
-                    }
+        let mut left = if i == 0 && from == 0 { 0 } else { OUTSIDE };
+        let mut diagonal = upper(from.checked_sub(1));
+        for (j, step) in (from..=to).zip(&mut steps[offsets[i]..]) {
+            let up = upper(Some(j));
+            let mut best = if up > left { (up, Step::SkipA) } else { (left, Step::SkipB) };
+            if diagonal > OUTSIDE {
+                let worth = score(i - 1, j - 1, best.0 - diagonal);
+                if worth > 0 && diagonal + worth >= best.0 {
+                    best = (diagonal + worth, Step::Pair);
                 }
             }
-            steps[offsets[i] + j - from] = best.1;
+            *step = best.1;
             row.push(best.0);
+            (left, diagonal) = (best.0, up);
         }
-        above = row;
+        std::mem::swap(&mut above, &mut row);
         above_from = from;
     }
     let weight = above.last().copied().unwrap_or(0);
@@ -404,6 +413,10 @@ mod tests {
         assert_eq!((large.rows[0], large.rows[last]), ((0, 3), (last - 3, last)));
         assert!(large.rows.iter().all(|(from, to)| to - from <= 7));
         assert!(small.rows.iter().all(|&row| row == (0, last - 2)));
+        // Blocks are searched completely, the smallest first, until they have too many cells together.
+        let block = |rows: usize| Block { equal: false, a: 0..rows, b: 0..1_000 };
+        let blocks: Vec<Block> = [2_000, 1_000, 1_000, 1_000, 999, 1_000].map(block).into();
+        assert_eq!(searched_whole(&blocks), [false, true, true, true, true, false]);
         // A block that is empty on one side needs no search, so it does not count as cut short.
         let one_sided = corridor(&((0..9).collect(), (0..9 + 2 * side * side).collect()), 3);
         assert_eq!(one_sided.cut_blocks, 0);

@@ -64,7 +64,8 @@ fn begins(name: &str, with: &[&str]) -> bool {
 
 /// `evaluate_function: CompiledFunctionBackward` → `CompiledFunctionBackward`.
 pub(super) fn last_part(name: &str) -> &str {
-    let name = name.rsplit("::").next().unwrap_or(name);
+    let colons = name.as_bytes().windows(2).rposition(|two| two == b"::");
+    let name = colons.map_or(name, |at| &name[at + 2..]);
     name.strip_prefix("evaluate_function: ").unwrap_or(name)
 }
 

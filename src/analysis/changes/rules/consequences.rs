@@ -401,7 +401,7 @@ pub(in crate::analysis::changes) fn optimizer_ops(diff: &TraceDiff, side: Side) 
     let mut names = BTreeSet::new();
     let mut end = CallId(0);
     for call in tree.calls() {
-        if is_optimizer_frame(tree.name(call)) {
+        if tree.kind(call) == CallKind::Frame && is_optimizer_frame(tree.name(call)) {
             end = end.max(tree.end(call));
         }
         let is_inside = call < end || phases.phase(call) == Phase::TrainOptimizer;
