@@ -69,7 +69,7 @@ fn whole_microseconds_do_not_move_calls() {
 #[test]
 fn without_stacks_a_removed_layer_is_one_change() {
     lacking("train_base", "train_layer_gone", Part::Stacks, |analysis| {
-        assert_eq!(kinds(analysis), [ChangeKind::Ops], "{:#?}", told(analysis));
+        assert_eq!(kinds(analysis), [ChangeKind::Layers], "{:#?}", told(analysis));
     });
 }
 

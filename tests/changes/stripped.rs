@@ -75,7 +75,7 @@ fn without_stacks_on_one_side_a_change_is_not_given_another_reason() {
     stripped("train_base", "train_layer_gone", Part::Stacks, |analysis, name| {
         let told = told(analysis);
         assert!(!told.iter().any(|line| line.contains("a gradient")), "{name}: {told:#?}");
-        assert!(told.iter().any(|line| line.contains("Removed")), "{name}: {told:#?}");
+        assert!(told.iter().any(|line| line.contains("2 instead of 3 Block")), "{name}: {told:#?}");
     });
     stripped("train_base", "train_item", Part::Stacks, |analysis, name| {
         let kinds: Vec<ChangeKind> =

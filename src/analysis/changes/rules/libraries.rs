@@ -112,7 +112,7 @@ pub(super) fn claim(drafts: &mut Drafts<'_>) {
             && (draft.kind != ChangeKind::Optimizer || !has_ops())
     };
     fold_where(drafts, at, &FOLDED, is_of_library);
-    // Which built-in functions run for the objects of an upgraded library is no choice of an unchanged library.
+    // An unchanged library does not choose which built-in functions run for the objects of an upgraded library.
     let is_by_library = |node: &MergedId| {
         let (side, call) = either(diff, *node);
         let caller = caller(diff.tree(side), call).and_then(parts);
