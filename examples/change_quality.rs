@@ -73,12 +73,9 @@ fn hides(made: &[Made]) -> bool {
 /// Whether compiled code hides a change: library ops are still called, with the same parameters.
 fn is_hidden(made: &Made) -> bool {
     let is_of_library = ["conv", "embedding_bag"].iter().any(|op| made.words.contains(op));
-    match made.kind {
-        ChangeKind::Arguments => !is_of_library,
-        kind => {
-            matches!(kind, ChangeKind::Checkpointing | ChangeKind::MemoryFormat | ChangeKind::Ops)
-        }
-    }
+    let is_inside =
+        matches!(made.kind, ChangeKind::Checkpointing | ChangeKind::MemoryFormat | ChangeKind::Ops);
+    is_inside || made.kind == ChangeKind::Arguments && !is_of_library
 }
 
 /// Whether a recording without a part does not state changes of a kind.
