@@ -85,7 +85,7 @@ def test_the_tools_answer_in_pages(root: Path, d: tracetree.Comparison) -> None:
     )
     assert "5.336 → 5.024 ms per step" in compare and re.search(r"\(page 1 of 2; for the next page, pass page=2\)$", compare)
     assert "warning: LAUNCH_NOT_CAPTURED" in second
-    assert "change 0: -0.638 ms per step environment: The environments differ" in changes
+    assert "change 0: -0.578 ms per step environment: The environments differ" in changes
     assert site.startswith("baseline=resnet.rocm.json.gz, candidate=resnet.cuda.json.gz\n")
     assert len(short.encode()) <= 1000
     assert subtree.splitlines()[0].startswith("op aten::_convolution uid=38 counterpart=35")
