@@ -247,7 +247,8 @@ def test_twenty_scripts_of_recorded_calls_run(
             script.write_text(d.repro(baseline=uid))
         except tracetree.TracetreeError:
             continue
-        with pytest.raises(SystemExit) as ended:
+        # The script disables gradients; `no_grad` restores the mode for the tests that follow.
+        with pytest.raises(SystemExit) as ended, torch.no_grad():
             runpy.run_path(str(script), run_name="__main__")
         out, err = capsys.readouterr()
         # 1: the time differs from the recorded one.
