@@ -210,6 +210,23 @@ fn without_shapes_the_remedy_is_named() {
 }
 
 #[test]
+fn a_device_without_known_peaks_is_named() {
+    enter_root();
+    let (one, two) = BUNDLED[0];
+    let text = |file: &str| {
+        let text = unpacked(Path::new(file)).expect("a readable trace");
+        String::from_utf8(text).expect("UTF-8")
+    };
+    for device in ["MI300X", "MI999Y"] {
+        let texts = PerSide::new(text(one).replace("MI300X", device), text(two));
+        let analysis = analyse_texts(PerSide::new(one, two), &texts).expect("two traces");
+        let split = Narrative::of(&analysis).port.expect("two platforms").split;
+        let is_named = split.ends_with("; the peaks of MI999Y are unknown (--peaks FILE)");
+        assert_eq!(is_named, device == "MI999Y", "{split}");
+    }
+}
+
+#[test]
 fn a_comparison_with_itself_has_no_differences() {
     for (path, _) in BUNDLED {
         compare_files(PerSide::new(path, path), |analysis| {

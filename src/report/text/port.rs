@@ -309,24 +309,25 @@ impl<'a> Writer<'a> {
         let comparability = self.analysis.comparability();
         let lacks = |side: Side| comparability.sides[side].get("NO_SHAPES").is_some();
         let is_whole = sums.not_modelled == Nanos::ZERO;
-        let remedy = if !is_whole && Side::BOTH.into_iter().any(lacks) {
-            "; record shapes to split it (record_shapes=True)"
+        let unknown = Side::BOTH.into_iter().filter(|&side| self.peaks_of(side).is_none());
+        let unknown: Vec<&str> = unknown.map(|side| self.names[side].as_str()).collect();
+        let remedy = if !unknown.is_empty() {
+            format!("; the peaks of {} are unknown (--peaks FILE)", unknown.join(" and "))
+        } else if !is_whole && Side::BOTH.into_iter().any(lacks) {
+            "; record shapes to split it (record_shapes=True)".to_owned()
         } else {
-            ""
+            String::new()
         };
         format!("GPU time {difference} {}: {}{remedy}", self.unit, parts.join(", "))
     }
 
+    fn peaks_of(&self, side: Side) -> Option<&DevicePeaks> {
+        self.analysis.efficiency()[side].peaks()
+    }
+
     fn peaks(&self) -> String {
-        let of = |side: Side| self.analysis.efficiency()[side].peaks();
-        let (Some(a), Some(b)) = (of(Side::Baseline), of(Side::Candidate)) else {
-            let unknown = Side::BOTH.into_iter().filter(|&side| of(side).is_none());
-            let unknown: Vec<&str> = unknown.map(|side| self.names[side].as_str()).collect();
-            return format!(
-                "The peaks of {} are unknown, so hardware and software are not separated (--peaks FILE)",
-                unknown.join(" and ")
-            );
-        };
+        let peaks = Side::BOTH.map(|side| self.peaks_of(side));
+        let [Some(a), Some(b)] = peaks else { return String::new() };
         let achievable = |of: &DevicePeaks| of.achievable_shares().unwrap_or((1.0, 1.0));
         let has_both = a.achievable_shares().is_some() && b.achievable_shares().is_some();
         let range = |published: f64, achieved: f64| {
