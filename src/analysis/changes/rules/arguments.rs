@@ -11,6 +11,7 @@ use crate::diff::{MergedId, TraceDiff};
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::trace::Argument;
+use crate::tree::{CallId, CallTree};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -174,8 +175,7 @@ fn claim_value(drafts: &mut Drafts<'_>, node: MergedId, value: &Value) {
 
 /// Finds the first optional tensor that only one side passes, and returns this side.
 fn other_tensor(texts: &PerSide<&str>) -> Option<Side> {
-    let [one, two] =
-        Side::BOTH.map(|side| serde_json::from_str::<Vec<String>>(texts[side]).unwrap_or_default());
+    let [one, two] = Side::BOTH.map(|side| list(texts[side]));
     let is_tensor = |text: &str| !text.is_empty() && !text.contains("Scalar");
     if one.len() != two.len() {
         return None;
@@ -241,10 +241,7 @@ impl Values {
         if ARRANGING.contains(&op.trim_end_matches('_')) {
             return Vec::new();
         }
-        let [one, two] = Side::BOTH.map(|side| {
-            let text = text(diff, node, side, Argument::Concrete);
-            serde_json::from_str::<Vec<String>>(text).unwrap_or_default()
-        });
+        let [one, two] = Side::BOTH.map(|side| list(text(diff, node, side, Argument::Concrete)));
         let count = one.len();
         let size = head_size(&op, text(diff, node, Side::Baseline, Argument::Shape));
         let pairs = one.into_iter().zip(two).enumerate();
@@ -337,14 +334,23 @@ fn start(drafts: &mut Drafts<'_>, kind: ChangeKind, subject: &str, node: MergedI
 fn text(diff: &TraceDiff, node: MergedId, side: Side, which: Argument) -> &str {
     let tree = diff.tree(side);
     let call = diff.merged().node(node).call(side);
-    let arguments = call.and_then(|call| tree.arguments(call));
+    call.map_or("", |call| recorded(tree, call, which))
+}
+
+/// What was recorded about the arguments of a call; empty if nothing was.
+pub(super) fn recorded(tree: &CallTree, call: CallId, which: Argument) -> &str {
+    let arguments = tree.arguments(call);
     arguments.map_or("", |arguments| tree.trace().text(arguments.text(which)))
+}
+
+/// The texts of a recorded list; none if the text is not such a list.
+pub(super) fn list(text: &str) -> Vec<String> {
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 /// Finds the first argument whose floating-point type differs between the sides, and returns both types.
 fn other_type(texts: &PerSide<&str>) -> Option<(String, String)> {
-    let [one, two] =
-        Side::BOTH.map(|side| serde_json::from_str::<Vec<String>>(texts[side]).unwrap_or_default());
+    let [one, two] = Side::BOTH.map(|side| list(texts[side]));
     let mut pairs =
         one.iter().zip(&two).filter_map(|(a, b)| Some((plain_type(a)?, plain_type(b)?)));
     pairs.find(|(a, b)| a != b).map(|(a, b)| (a.to_owned(), b.to_owned()))

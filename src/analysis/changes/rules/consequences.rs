@@ -1,7 +1,7 @@
 //! Folds each change that is a consequence of another change into that change.
 
 use super::anomaly;
-use super::arguments::{OPTIMIZER, RESHAPED, SCALAR_TYPE, TENSORS};
+use super::arguments::{OPTIMIZER, RESHAPED, SCALAR_TYPE, TENSORS, list, recorded};
 use super::attention;
 use super::calls::{
     AUTOCAST, BLOCKING, CASTING, CASTS, GRADIENT_MODE, HOOKS, REPEATED, SCHEDULE, ZEROING, backend,
@@ -341,9 +341,7 @@ fn converts_format(diff: &TraceDiff, node: MergedId) -> bool {
         let tree = diff.tree(side);
         let is_op = |call: &CallId| tree.kind(*call) == CallKind::Op;
         let Some(call) = tree.subtree(call).find(is_op) else { return false };
-        let text = tree.arguments(call).map(|arguments| arguments.text(Argument::Concrete));
-        let text = text.map_or("", |text| tree.trace().text(text));
-        let values = serde_json::from_str::<Vec<String>>(text).unwrap_or_default();
+        let values = list(recorded(tree, call, Argument::Concrete));
         tree.name(call) == "aten::to"
             && values.last().is_some_and(|last| {
                 !last.is_empty() && last != PRESERVED && last.parse::<u8>().is_ok()

@@ -4,7 +4,7 @@
 //! still calls. An op that replaces another one has parameters, too, and a layer that runs again still passes its
 //! tensors.
 
-use super::arguments::{TENSORS, plain_type, start_apart, switched};
+use super::arguments::{TENSORS, list, plain_type, recorded, start_apart, switched};
 use super::calls::backend;
 use super::parameters;
 use crate::analysis::changes::draft::Drafts;
@@ -12,7 +12,7 @@ use crate::analysis::changes::kind::ChangeKind;
 use crate::diff::{MergedId, RegionKind};
 use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Recorder};
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{CallId, CallKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Ops that eager and compiled code call in the same way. Their inputs and parameters are not chosen by a compiler.
@@ -64,7 +64,9 @@ fn in_fusions(drafts: &mut Drafts<'_>) {
         let tree = diff.tree(side);
         let mut calls: BTreeMap<&str, Vec<MergedId>> = BTreeMap::new();
         for call in tree.calls().filter(|&call| drafts.compared.is_compared(diff, side, call)) {
-            for name in list(tree, call, Argument::Type).iter().filter_map(|name| plain_type(name))
+            for name in list(recorded(tree, call, Argument::Type))
+                .iter()
+                .filter_map(|name| plain_type(name))
             {
                 calls.entry(name).or_default().push(diff.merged().of(side, call));
             }
@@ -101,7 +103,9 @@ fn in_replaced(drafts: &mut Drafts<'_>, at: usize) {
     for (side, outer) in nodes.iter().flat_map(|&node| diff.merged().node(node).calls()) {
         let tree = diff.tree(side);
         for call in tree.subtree(outer).filter(|&call| tree.kind(call) == CallKind::Op) {
-            for (position, value) in list(tree, call, Argument::Concrete).into_iter().enumerate() {
+            for (position, value) in
+                list(recorded(tree, call, Argument::Concrete)).into_iter().enumerate()
+            {
                 let name = parameters::name(tree.name(call), position);
                 if let Some(name) = name.filter(|name| parameters::OF_WEIGHTS.contains(name)) {
                     facts[side].state(Fact::Weights(name), value, call);
@@ -160,7 +164,7 @@ fn in_repeated(drafts: &mut Drafts<'_>) {
             let tree = diff.tree(side);
             let mut calls = tree.calls().filter(|&call| tree.name(call) == op);
             calls.any(|call| {
-                let types = list(tree, call, Argument::Type);
+                let types = list(recorded(tree, call, Argument::Type));
                 types.get(WEIGHTS).is_some_and(|name| !name.is_empty())
             })
         });
@@ -173,12 +177,6 @@ fn in_repeated(drafts: &mut Drafts<'_>) {
             drafts.at(found).name(side, op);
         }
     }
-}
-
-/// The recorded arguments of a call, as texts.
-fn list(tree: &CallTree, call: CallId, which: Argument) -> Vec<String> {
-    let text = tree.arguments(call).map(|arguments| tree.trace().text(arguments.text(which)));
-    serde_json::from_str(text.unwrap_or_default()).unwrap_or_default()
 }
 
 fn in_regions(drafts: &mut Drafts<'_>) {
@@ -224,11 +222,13 @@ impl Facts {
                 self.backends.entry(backend).or_insert_with(|| name.to_owned());
             }
             let Some(&op) = KEPT.iter().find(|op| **op == name) else { continue };
-            let types = list(tree, call, Argument::Type);
+            let types = list(recorded(tree, call, Argument::Type));
             if let Some(name) = types.iter().find_map(|name| plain_type(name)) {
                 self.state(Fact::Type, name.to_owned(), call);
             }
-            for (position, value) in list(tree, call, Argument::Concrete).into_iter().enumerate() {
+            for (position, value) in
+                list(recorded(tree, call, Argument::Concrete)).into_iter().enumerate()
+            {
                 let is_kept = switched(op, position).is_some() || parameter(op, position).is_some();
                 if is_kept && !value.is_empty() {
                     self.state(Fact::Argument(op, position), value, call);
