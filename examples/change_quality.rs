@@ -5,7 +5,11 @@
 //! cargo run --release --all-features --example change_quality            all pairs
 //! cargo run --release --all-features --example change_quality WORD       the pairs whose line contains WORD
 //! cargo run --release --all-features --example change_quality A B        the changes between two traces
+//! cargo run --release --all-features --example change_quality --folds [WORD]
 //! ```
+//! With `--folds`, each comparison also runs once without each fold of consequences, and only the last lines are
+//! printed: how many more changes are then missed, how many more are claimed falsely, and how many more are listed.
+//!
 //! The pairs are: one change; two, three or four changes; one change where one recording lacks Python stacks, shapes or
 //! GPU events; and the same program, also where one recording lacks something or has times in whole microseconds. Pairs
 //! with compiled code or graphs are counted separately. Each pair with a missed change or a false claim is printed with
@@ -44,6 +48,8 @@ fn main() -> Result<()> {
     let paths: Vec<String> = std::env::args().skip(1).collect();
     match paths.as_slice() {
         [] => table("", &mut stdout()),
+        [option] if option == "--folds" => ablation("", &mut stdout()),
+        [option, word] if option == "--folds" => ablation(word, &mut stdout()),
         [word] => table(word, &mut stdout()),
         [baseline, candidate] => {
             let paths = PerSide::new(baseline, candidate);
@@ -102,6 +108,14 @@ fn says_what_lacks(analysis: &Analysis) -> bool {
     changes.list().iter().any(|change| change.sentence.contains("was recorded with"))
 }
 
+/// What is lost without a fold, as numbers of changes.
+#[derive(Default)]
+struct Lost {
+    missed: usize,
+    claims: usize,
+    listed: usize,
+}
+
 /// Counts of a class of pairs.
 #[derive(Default)]
 struct Total {
@@ -118,6 +132,8 @@ struct Table<'a> {
     word: &'a str,
     out: &'a mut dyn Write,
     totals: BTreeMap<&'static str, Total>,
+    /// For each fold, what is lost without it; `None` if this is not measured.
+    folds: Option<BTreeMap<&'static str, Lost>>,
 }
 
 impl Table<'_> {
@@ -150,6 +166,23 @@ impl Table<'_> {
             named.push(if part == Part::Kernels { is_empty } else { is_identical });
         }
         let claims = false_claims(analysis, &kinds);
+        if let Some(folds) = &mut self.folds {
+            for fold in tracetree::analysis::changes::folds() {
+                let mut options = analysis.options().clone();
+                options.without_folds = vec![fold];
+                let without = Analysis::with_options(analysis.diff().clone(), options);
+                let lost = folds.entry(fold).or_default();
+                let count =
+                    |named: Vec<bool>| named.into_iter().filter(|is_named| *is_named).count();
+                let [before, after] =
+                    [analysis, &without].map(|of| count(crosses::named(of, made)));
+                lost.missed += before.saturating_sub(after);
+                lost.claims += false_claims(&without, &kinds).len().saturating_sub(claims.len());
+                let [before, after] = [analysis, &without].map(|of| of.changes().list().len());
+                lost.listed += after.saturating_sub(before);
+            }
+            return Ok(());
+        }
         let total = self.totals.entry(class).or_default();
         total.pairs += 1;
         total.made += named.len();
@@ -218,8 +251,24 @@ impl Table<'_> {
     }
 }
 
-fn table(word: &str, out: &mut dyn Write) -> Result<()> {
-    let mut table = Table { word, out, totals: BTreeMap::new() };
+/// Prints what each fold of consequences contributes.
+fn ablation(word: &str, out: &mut dyn Write) -> Result<()> {
+    let mut table = Table { word, out, totals: BTreeMap::new(), folds: Some(BTreeMap::new()) };
+    all(&mut table)?;
+    let Table { out, folds, .. } = table;
+    writeln!(
+        out,
+        "{:<24} {:>12} {:>18} {:>12}",
+        "without", "more missed", "more false claims", "more listed"
+    )?;
+    for (fold, Lost { missed, claims, listed }) in folds.into_iter().flatten() {
+        writeln!(out, "{fold:<24} {missed:>12} {claims:>18} {listed:>12}")?;
+    }
+    Ok(())
+}
+
+/// Compares all pairs.
+fn all(table: &mut Table<'_>) -> Result<()> {
     let mut recordings: BTreeSet<&str> = BTreeSet::new();
     for pair in KNOWN {
         let made = [Made { kind: pair.kind, words: pair.words }];
@@ -249,6 +298,12 @@ fn table(word: &str, out: &mut dyn Write) -> Result<()> {
             table.stripped(name, name, part, &[])?;
         }
     }
+    Ok(())
+}
+
+fn table(word: &str, out: &mut dyn Write) -> Result<()> {
+    let mut table = Table { word, out, totals: BTreeMap::new(), folds: None };
+    all(&mut table)?;
     let Table { out, totals, .. } = table;
     writeln!(
         out,

@@ -26,6 +26,9 @@ pub struct AnalysisOptions {
     /// Number of steps that were excluded from the start of both traces. This number is added to displayed
     /// step positions, so that they refer to the whole traces.
     pub first_step: u32,
+    /// The folds of changes that are skipped, to measure what they contribute.
+    #[doc(hidden)]
+    pub without_folds: Vec<&'static str>,
 }
 
 /// Default number of Python stacks listed per op and kernel.
@@ -41,6 +44,7 @@ impl Default for AnalysisOptions {
             peaks: None,
             names: PerSide::default(),
             first_step: 0,
+            without_folds: Vec::new(),
         }
     }
 }

@@ -145,7 +145,8 @@ stages! {
     fusions: Vec<FusionRow> = find_fusions[diff, ledger, categories];
 
     /// The changes between the two programs, and the cost of each change per step.
-    changes: Changes = Changes::of[diff, ledger, compared, wall, categories, comparability];
+    changes: Changes =
+        Changes::of[diff, ledger, compared, wall, categories, comparability, options];
 
     /// The comparison of the two platforms, op by op.
     #[doc(hidden)]

@@ -29,8 +29,7 @@ mod nodes;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod perfetto;
-mod read_inputs;
-mod read_row;
+mod read_back;
 mod read_uid_map;
 mod shared;
 mod staging;
@@ -58,8 +57,7 @@ pub use lag::{LagText, lag_text};
 pub use manifest::was_interrupted;
 #[cfg(feature = "parquet")]
 pub use parquet::{Origin, ParquetColumn, ParquetFile, write_parquet};
-pub use read_inputs::read_inputs;
-pub use read_row::read_row;
+pub use read_back::{read_inputs, read_row};
 pub use read_uid_map::read_uid_map;
 pub use summary::{
     BillSummary, ChangeSummary, LargeDifference, NameDifference, Part, RunsSummary, SCHEMA_VERSION,

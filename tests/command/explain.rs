@@ -99,3 +99,34 @@ fn frames_that_one_side_lacks_are_not_part_of_the_evidence() {
         assert!(partner.same_subtree && partner.shared == partner.of, "{partner:?}");
     }
 }
+
+#[test]
+fn explain_names_the_change_and_the_fold_that_made_a_call_its_consequence() {
+    enter_root();
+    let traces = ["resnet_eager", "resnet_compiled"]
+        .map(|name| format!("examples/traces/h100/{name}.pt.trace.json.gz"));
+    let folded = compared::compare_files(PerSide::new(&traces[0], &traces[1]), |analysis| {
+        let diff = analysis.diff();
+        analysis.changes().list().iter().find_map(|change| {
+            change.nodes.iter().find_map(|&node| {
+                let (fold, reason) = change.consequence(node)?;
+                let call = diff.merged().node(node).call(Side::Candidate)?;
+                let tree = diff.tree(Side::Candidate);
+                let uid = tree.trace().uid(tree.event(call)?);
+                Some((
+                    uid.0.to_string(),
+                    change.sentence.clone(),
+                    format!("{reason} (fold {fold})"),
+                ))
+            })
+        })
+    });
+    let (uid, sentence, fold) = folded.expect("a consequence");
+    let run = tracetree()
+        .args(["explain", &traces[0], &traces[1], "--candidate", &uid])
+        .output()
+        .expect("the program runs");
+    let text = String::from_utf8(run.stdout).expect("text");
+    assert!(text.contains(&format!("change     {sentence}")), "{text}");
+    assert!(text.contains(&fold), "{text}");
+}

@@ -11,6 +11,7 @@ use super::words::counted;
 use clap::Args;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use tracetree::analysis::Analysis;
 use tracetree::diff::{Confidence, Explanation, PairEvidence, SharedWord, TraceDiff, UidPair};
 use tracetree::report::{one_line, read_inputs, read_uid_map};
 use tracetree::tree::CallId;
@@ -41,7 +42,7 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Result<Outcome> 
         agree(folder, &comparison, side, uid)?;
     }
     let explanation = diff.explain(side, call);
-    console.print(|out| print(diff, &explanation, out))?;
+    console.print(|out| print(comparison.analysis(), &explanation, out))?;
     Ok(Outcome::Done)
 }
 
@@ -69,10 +70,11 @@ fn agree(folder: &Path, comparison: &Comparison, side: Side, uid: EventRef) -> R
 }
 
 pub(super) fn print(
-    diff: &TraceDiff,
+    analysis: &Analysis,
     explanation: &Explanation,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let diff = analysis.diff();
     let (side, other) = (explanation.side, explanation.side.other());
     writeln!(out, "{:<9}  {}", side.word(), named(diff, side, explanation.call))?;
     path(diff, side, explanation.call, out)?;
@@ -97,6 +99,26 @@ pub(super) fn print(
     for candidate in &explanation.others {
         let name = named(diff, other, candidate.call);
         writeln!(out, "  {name}: {}", explanation.why_not(candidate))?;
+    }
+    change(analysis, side, explanation.call, out)
+}
+
+/// Prints the change to which a call belongs, or to which the nearest call around it belongs.
+fn change(analysis: &Analysis, side: Side, call: CallId, out: &mut dyn Write) -> io::Result<()> {
+    let diff = analysis.diff();
+    let around = std::iter::once(call).chain(diff.tree(side).ancestors(call));
+    let mut nodes = around.map(|call| (call, diff.merged().of(side, call)));
+    let found = nodes.find_map(|(around, node)| {
+        let mut changes = analysis.changes().list().iter();
+        changes.find(|change| change.nodes.contains(&node)).map(|change| (around, node, change))
+    });
+    let Some((around, node, change)) = found else { return Ok(()) };
+    writeln!(out, "change     {}", one_line(&change.sentence))?;
+    if around != call {
+        writeln!(out, "  at       {}", named(diff, side, around))?;
+    }
+    if let Some((fold, reason)) = change.consequence(node) {
+        writeln!(out, "  a consequence, because {reason} (fold {fold})")?;
     }
     Ok(())
 }

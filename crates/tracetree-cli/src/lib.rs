@@ -34,8 +34,6 @@ mod headings;
 mod history;
 mod info;
 mod info_text;
-#[cfg(not(all(feature = "fleet", feature = "model")))]
-mod left_out;
 mod limit;
 mod load;
 mod memory;
@@ -50,11 +48,9 @@ mod progress;
 mod reading;
 mod repro;
 mod selection;
-mod side_names;
 mod signals;
 mod summary;
 mod tree;
-mod tree_memory;
 mod tree_times;
 mod uid;
 mod what_if;
@@ -92,6 +88,14 @@ struct Cli {
     reading: reading::ReadingArgs,
 }
 
+/// Accepts any arguments of a command that this build does not include.
+#[cfg(not(all(feature = "fleet", feature = "model")))]
+#[derive(clap::Args)]
+struct AnyArgs {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    _arguments: Vec<OsString>,
+}
+
 #[derive(Subcommand)]
 enum Command {
     /// Compare two traces and write a report folder.
@@ -118,7 +122,7 @@ enum Command {
     Fleet(fleet_command::FleetArgs),
     /// Compare the ranks of a job (not in this build; build with `--features full`).
     #[cfg(not(feature = "fleet"))]
-    Fleet(left_out::AnyArgs),
+    Fleet(AnyArgs),
     /// Compare two memory snapshots (torch.cuda.memory._dump_snapshot) by Python stack.
     Memory(memory::MemoryArgs),
     /// Find the points in time at which a series of baselines changed.
@@ -128,7 +132,7 @@ enum Command {
     ModelDiff(model_diff::ModelDiffArgs),
     /// Compare a performance model with a profile (not in this build; build with `--features full`).
     #[cfg(not(feature = "model"))]
-    ModelDiff(left_out::AnyArgs),
+    ModelDiff(AnyArgs),
     /// Print a shell completion script.
     Completions(pages::CompletionsArgs),
     /// Print the manual page.
@@ -207,7 +211,7 @@ pub fn summary_text(comparison: &Comparison, top: usize, width: usize) -> String
 
 /// The output of `tracetree explain`, which shows how a call was matched.
 pub fn explanation_text(comparison: &Comparison, explanation: &Explanation) -> String {
-    plain(|out| explain::print(comparison.diff(), explanation, out))
+    plain(|out| explain::print(comparison.analysis(), explanation, out))
 }
 
 /// The text written by `write`, without colors and other terminal sequences.

@@ -3,6 +3,7 @@
 use super::identity::frames;
 use super::kind::ChangeKind;
 use super::place::{Position, either};
+use super::subject::Subject;
 use super::survey::{Marks, autograd_node, is_in_optimizer};
 use crate::analysis::account::Ledger;
 use crate::analysis::categories::CategoryTable;
@@ -21,13 +22,12 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) kind: ChangeKind,
-    /// A string that distinguishes the draft from other drafts of the same kind.
-    pub(super) subject: String,
+    pub(super) subject: Subject,
     /// The calls that changed: matched ops whose arguments or kernels differ, and the outermost
     /// unmatched calls.
     pub(super) nodes: Vec<MergedId>,
-    /// The calls of other drafts that were folded into this draft as consequences.
-    pub(super) consequences: Vec<MergedId>,
+    /// The calls of other drafts that were folded into this draft as consequences, and the fold that did it.
+    pub(super) consequences: Vec<(MergedId, &'static str)>,
     /// Names that the sentence about the change mentions, with their counts, for each side.
     pub(super) names: PerSide<BTreeMap<String, u64>>,
     /// Functions that contain the added or removed calls, with counts, for each side.
@@ -88,8 +88,10 @@ pub(super) struct Drafts<'a> {
     pub(super) wall: &'a Wall,
     pub(super) categories: &'a CategoryTable,
     pub(super) comparability: &'a Comparability,
+    /// The name of the fold that runs; empty if none does.
+    pub(super) folding: &'static str,
     list: Vec<Draft>,
-    index: BTreeMap<(ChangeKind, String), usize>,
+    index: BTreeMap<(ChangeKind, Subject), usize>,
     /// For each outermost unmatched call, the draft to which it was added; indexed by merged node.
     of_root: Vec<u32>,
     /// For each matched op that changed, the draft to which it was added; indexed by merged node.
@@ -119,6 +121,7 @@ impl<'a> Drafts<'a> {
             wall,
             categories,
             comparability,
+            folding: "",
             list: Vec::new(),
             index: BTreeMap::new(),
             of_root: vec![NONE; nodes],
@@ -129,13 +132,13 @@ impl<'a> Drafts<'a> {
     }
 
     /// Returns the draft with the given kind and subject, creating it if it does not exist yet.
-    pub(super) fn draft(&mut self, kind: ChangeKind, subject: &str) -> usize {
+    pub(super) fn draft(&mut self, kind: ChangeKind, subject: Subject) -> usize {
         let next = self.list.len();
-        let at = *self.index.entry((kind, subject.to_owned())).or_insert(next);
+        let at = *self.index.entry((kind, subject.clone())).or_insert(next);
         if at == next {
             self.list.push(Draft {
                 kind,
-                subject: subject.to_owned(),
+                subject,
                 nodes: Vec::new(),
                 consequences: Vec::new(),
                 names: PerSide::default(),
@@ -305,7 +308,8 @@ impl<'a> Drafts<'a> {
             self.list[consequence].cause = Some(cause);
             let nodes = std::mem::take(&mut self.list[consequence].nodes);
             let more = std::mem::take(&mut self.list[consequence].consequences);
-            self.list[cause].consequences.extend(nodes.into_iter().chain(more));
+            let nodes = nodes.into_iter().map(|node| (node, self.folding));
+            self.list[cause].consequences.extend(nodes.chain(more));
         }
     }
 

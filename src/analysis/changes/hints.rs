@@ -4,9 +4,10 @@ use super::draft::Draft;
 use super::facts::is_first_input_larger;
 use super::kind::ChangeKind;
 use super::optimizer;
-use super::rules::anomaly::ANOMALY;
-use super::rules::arguments::OPTIMIZER;
+use super::subject::Subject;
 use crate::diff::TraceDiff;
+use crate::side::Side;
+use crate::trace::Recorder;
 
 /// The setting or code that usually causes such a change; empty if there is none.
 pub(super) fn usual(diff: &TraceDiff, draft: &Draft) -> &'static str {
@@ -15,7 +16,12 @@ pub(super) fn usual(diff: &TraceDiff, draft: &Draft) -> &'static str {
         formats.any(|format| format == "channels_last")
     };
     let kind = draft.kind;
-    if kind == ChangeKind::Ops && draft.subject == ANOMALY {
+    // These settings are PyTorch's.
+    let is_xla = |&side: &Side| diff.tree(side).trace().header().recorder == Recorder::Xla;
+    if Side::BOTH.iter().all(is_xla) {
+        return "";
+    }
+    if kind == ChangeKind::Ops && draft.subject == Subject::Anomaly {
         "torch.autograd.set_detect_anomaly(True)"
     } else if kind == ChangeKind::Optimizer {
         optimizer::usual(&optimizer::reason(diff, draft).0)
@@ -35,7 +41,7 @@ fn sizes(diff: &TraceDiff, draft: &Draft) -> &'static str {
     match &draft.operand {
         Some(operand) if operand.is_kernel => "",
         Some(_) => "model size",
-        None if draft.subject == OPTIMIZER => "model size",
+        None if draft.subject == Subject::Optimizer => "model size",
         None if is_first_input_larger(diff) => "batch size, sequence length",
         None => "",
     }

@@ -24,11 +24,13 @@ mod phrases;
 mod place;
 mod rules;
 mod scale;
+mod subject;
 mod survey;
 mod words;
 
 use crate::analysis::account::Ledger;
 use crate::analysis::categories::CategoryTable;
+use crate::analysis::options::AnalysisOptions;
 use crate::analysis::steps::StepPairs;
 use crate::order::Order as _;
 pub use between::RangeGaps;
@@ -44,6 +46,7 @@ use draft::{Draft, Drafts};
 use facts::Facts;
 pub(crate) use identity::Identity;
 pub(crate) use place::Code;
+use rules::folds::FOLDS;
 use rustc_hash::FxHashSet;
 pub(super) use scale::Scale;
 use std::cmp::Reverse;
@@ -96,6 +99,8 @@ pub struct Change {
     pub cost: Nanos,
     /// The part of the cost that is due to busy time; the rest is due to idle time.
     pub busy: Nanos,
+    /// The nodes that are consequences of the change, and the fold that assigned them.
+    consequences: Vec<(MergedId, &'static str)>,
     /// The setting or code that usually causes such a change; empty if nothing in the change is evidence for one.
     usual: &'static str,
 }
@@ -105,6 +110,13 @@ impl Change {
     #[doc(hidden)]
     pub fn usual(&self) -> &'static str {
         self.usual
+    }
+
+    /// If a node is a consequence of the change: the name of the fold that assigned it, and the reason.
+    #[doc(hidden)]
+    pub fn consequence(&self, node: MergedId) -> Option<(&'static str, &'static str)> {
+        let (_, name) = self.consequences.iter().find(|(of, _)| *of == node)?;
+        FOLDS.iter().find(|fold| fold.name == *name).map(|fold| (fold.name, fold.reason))
     }
 
     /// Why the change is only likely; empty if it is certain.
@@ -166,6 +178,12 @@ fn without_repeats<'a>(nodes: impl Iterator<Item = &'a MergedId>) -> Vec<MergedI
     nodes.copied().filter(|&node| known.insert(node)).collect()
 }
 
+/// The names of all folds, in order of execution.
+#[doc(hidden)]
+pub fn folds() -> impl Iterator<Item = &'static str> {
+    FOLDS.iter().map(|fold| fold.name)
+}
+
 impl Changes {
     pub(super) fn of(
         diff: &TraceDiff,
@@ -174,6 +192,7 @@ impl Changes {
         wall: &Wall,
         categories: &CategoryTable,
         comparability: &Comparability,
+        options: &AnalysisOptions,
     ) -> Changes {
         let scale = Scale::of(wall);
         let facts = Facts::of(diff, ledger, compared);
@@ -185,7 +204,7 @@ impl Changes {
         rules::runtime::claim(&mut drafts, &of_rows);
         rules::memory::claim(&mut drafts);
         rules::recording::claim(&mut drafts);
-        rules::consequences::fold(&mut drafts, &modules);
+        rules::folds::run(&mut drafts, &modules, &options.without_folds);
         rules::order::claim(&mut drafts, &facts.moved);
         let mut costs = Costs::of(&drafts, &of_rows, scale);
         costs.combine_python(&mut drafts);
@@ -194,13 +213,15 @@ impl Changes {
             if drafts.resolve(at) != at {
                 continue;
             }
+            let consequences = draft.consequences.iter().map(|(node, _)| node);
             let (busy, idle) = costs.of_drafts.remove(&at).unwrap_or_default();
             let change = Change {
                 kind: draft.kind,
                 certainty: certainty(diff, draft),
                 sentence: words::sentence(diff, draft, scale),
                 place: drafts.place(draft),
-                nodes: without_repeats(draft.nodes.iter().chain(&draft.consequences)),
+                nodes: without_repeats(draft.nodes.iter().chain(consequences)),
+                consequences: draft.consequences.clone(),
                 rows: costs.rows.remove(&at).unwrap_or_default(),
                 cost: Nanos::ZERO,
                 busy: scale.round(busy),

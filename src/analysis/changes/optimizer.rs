@@ -2,8 +2,8 @@
 //! gradients after `zero_grad`.
 
 use super::draft::Draft;
-use super::rules::calls::ZEROING;
 use super::rules::consequences::optimizer_ops;
+use super::subject::Subject;
 use crate::diff::TraceDiff;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
@@ -29,7 +29,7 @@ pub(super) fn reason(diff: &TraceDiff, draft: &Draft) -> (Reason, String) {
     let classes = PerSide::from_fn(|side| class(diff, side));
     let name = classes.baseline.clone().or(classes.candidate.clone());
     let name = name.unwrap_or_else(|| "The optimizer".to_owned());
-    if draft.subject == ZEROING {
+    if draft.subject == Subject::Zeroing {
         let zeroes = PerSide::from_fn(|side| has_ops(draft, side));
         let reason = match (zeroes.baseline, zeroes.candidate) {
             (true, false) => Reason::Zeroed(Side::Baseline),

@@ -7,14 +7,9 @@ use super::optimizer::{self, Reason};
 use super::phrases::{
     NAMED, counts_of, first, list, per_step, short, sites, top_counts, top_pair, value, within,
 };
-use super::rules::anomaly::ANOMALY;
-use super::rules::arguments::{RESHAPED, TENSORS};
-use super::rules::calls::{AUTOCAST, GRADIENT_MODE, LAUNCHED, LAYERS, SCHEDULE, backend, is_read};
-use super::rules::compiled::DIVIDED;
-use super::rules::libraries::LIBRARIES;
-use super::rules::nesting::NESTING;
-use super::rules::order::ORDER;
+use super::rules::calls::{backend, is_read};
 use super::scale::Scale;
+use super::subject::Subject;
 use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::program::counted;
@@ -37,12 +32,14 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
     let sites = sites(diff, draft, scale);
     let position = draft.position.words();
     match draft.kind {
-        ChangeKind::Environment if draft.subject == LIBRARIES => top_pair(draft).0.to_owned(),
+        ChangeKind::Environment if draft.subject == Subject::Libraries => {
+            top_pair(draft).0.to_owned()
+        }
         ChangeKind::Environment => {
             let messages: Vec<&str> = draft.pairs.keys().map(|pair| pair.0.as_str()).collect();
             format!("The environments differ ({})", messages.join("; "))
         }
-        ChangeKind::Compilation if draft.subject == DIVIDED => {
+        ChangeKind::Compilation if draft.subject == Subject::Divided => {
             let (one, two) = top_counts(draft);
             let (unit, suffix) = scale.unit(&[PerSide::new(one, two)]);
             let per = per_step(scale, &suffix);
@@ -52,14 +49,14 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
         ChangeKind::Compilation => {
             region_words(draft, scale, "compiled region") + &compiling(draft)
         }
-        ChangeKind::Graphs if draft.subject.is_empty() => {
+        ChangeKind::Graphs if draft.subject == Subject::Whole => {
             let is_added = draft.names.candidate.values().sum::<u64>()
                 >= draft.names.baseline.values().sum::<u64>();
             let verb = if is_added { "launched" } else { "no longer launched" };
             format!("Captured graphs are {verb}{}", after_space(&position))
         }
         ChangeKind::Graphs => region_words(draft, scale, "graph launch"),
-        ChangeKind::Precision if draft.subject == AUTOCAST => {
+        ChangeKind::Precision if draft.subject == Subject::Autocast => {
             let is_added = draft.names.baseline.is_empty();
             let verb = if is_added { "sets" } else { "no longer sets" };
             format!("torch.autocast {verb} the types of inputs{}", after_space(&position))
@@ -86,7 +83,7 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             let other = format!("different kernels{same}");
             format!("{family} {runs} {other} {sites}") + &switched(draft)
         }
-        ChangeKind::Shapes if draft.subject == RESHAPED => {
+        ChangeKind::Shapes if draft.subject == Subject::Reshaped => {
             format!("Inputs have the same size in other dimensions {sites}")
         }
         ChangeKind::Shapes => match &draft.operand {
@@ -123,7 +120,7 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
                 per_step(scale, &suffix)
             )
         }
-        ChangeKind::InputPipeline if draft.subject == "copies" => {
+        ChangeKind::InputPipeline if draft.subject == Subject::Copies => {
             let (one, two) = top_pair(draft);
             format!(
                 "Copies to the device use {} memory instead of {} {sites}",
@@ -131,7 +128,7 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
                 one.to_lowercase()
             )
         }
-        ChangeKind::Arguments if draft.subject == TENSORS => {
+        ChangeKind::Arguments if draft.subject == Subject::Tensors => {
             let is_added = draft.names.baseline.is_empty();
             let no_longer = if is_added { "" } else { "no longer " };
             let side = if is_added { Side::Candidate } else { Side::Baseline };
@@ -157,7 +154,7 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             None => replaced(draft, scale, "in the data loader"),
         },
         ChangeKind::Collectives => replaced(draft, scale, "among the collectives"),
-        ChangeKind::Ops if draft.subject == ANOMALY => {
+        ChangeKind::Ops if draft.subject == Subject::Anomaly => {
             let is_added = draft.names.baseline.is_empty();
             let verb = if is_added { "checks" } else { "no longer checks" };
             format!("Anomaly detection {verb} the results of the backward pass {sites}")
@@ -172,28 +169,33 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             let verb = if side == Side::Candidate { "get" } else { "no longer get" };
             format!("{} {verb} a gradient{}", counted(count, "parameter"), per_step(scale, &suffix))
         }
-        ChangeKind::Ops if draft.subject == ORDER => {
+        ChangeKind::Ops if draft.subject == Subject::Order => {
             format!("The same calls run in a different order {sites}{}", after_space(&position))
         }
         ChangeKind::Ops => {
             let backward = if draft.has_backward { ", with their backward" } else { "" };
-            let launched = if draft.subject.ends_with(LAUNCHED) { LAUNCHED } else { "" };
+            let is_launched = matches!(draft.subject, Subject::Launched(_));
+            let launched = if is_launched { " launched outside of ops" } else { "" };
             replaced(draft, scale, &position) + launched + backward
         }
-        ChangeKind::Python if draft.subject.starts_with(GRADIENT_MODE) => {
+        ChangeKind::Python if matches!(draft.subject, Subject::GradientMode(_)) => {
             let at = after_space(&position);
             format!(
                 "torch.no_grad, torch.inference_mode or torch.enable_grad was added or removed{at}"
             )
         }
-        ChangeKind::Python if draft.subject.starts_with(SCHEDULE) => {
+        ChangeKind::Python if matches!(draft.subject, Subject::Schedule(_)) => {
             let is_added = !draft.names.candidate.is_empty();
             let verb = if is_added { "sets" } else { "no longer sets" };
             format!("A schedule {verb} the learning rate{}", after_space(&position))
         }
         ChangeKind::Python => replaced(draft, scale, &position) + &other_functions(draft),
-        ChangeKind::Leak | ChangeKind::Memory | ChangeKind::Workspace => draft.subject.clone(),
-        ChangeKind::Allocator if !draft.subject.is_empty() => draft.subject.clone(),
+        ChangeKind::Leak | ChangeKind::Memory | ChangeKind::Workspace => {
+            draft.subject.sentence().to_owned()
+        }
+        ChangeKind::Allocator if draft.subject != Subject::Whole => {
+            draft.subject.sentence().to_owned()
+        }
         ChangeKind::Allocator => {
             let side =
                 if draft.names.candidate.is_empty() { Side::Baseline } else { Side::Candidate };
@@ -233,10 +235,10 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             let calls = list(&draft.names[side], 1);
             format!("Only the {} loads GPU code in the measured steps: {calls}", side.word())
         }
-        ChangeKind::Recording if draft.subject == LAYERS => {
+        ChangeKind::Recording if draft.subject == Subject::Layers => {
             "The recordings contain different layers".to_owned()
         }
-        ChangeKind::Recording if draft.subject == NESTING => {
+        ChangeKind::Recording if draft.subject == Subject::Nesting => {
             "Times in whole microseconds do not show how some calls nest".to_owned()
         }
         ChangeKind::Recording => recording(draft),
@@ -285,7 +287,7 @@ fn switched(draft: &Draft) -> String {
 
 /// A sentence such as `2 compiled regions replace 279 calls per step`.
 fn region_words(draft: &Draft, scale: Scale, noun: &str) -> String {
-    let is_removed = draft.subject == Side::Baseline.label();
+    let is_removed = draft.subject == Subject::Side(Side::Baseline);
     let (side, other) = if is_removed {
         (Side::Baseline, Side::Candidate)
     } else {
@@ -370,7 +372,7 @@ fn attention(draft: &Draft, scale: Scale, sites: &str) -> String {
 
 /// A sentence such as `3 instead of 4 Block calls per step`.
 fn layers(draft: &Draft, scale: Scale) -> String {
-    let class = &draft.subject;
+    let class = draft.subject.class();
     let (one, two) = top_counts(draft);
     let count = PerSide::new(one, two);
     let (unit, suffix) = scale.unit(&[count]);

@@ -1,6 +1,5 @@
 //! Computes the times of each step and phase on both sides: GPU time, wall, busy and idle time.
 
-mod basis;
 mod batches;
 mod overlap;
 mod pairs;
@@ -13,10 +12,9 @@ use crate::program::{Communication, Measure, Phase, Program, StepId, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::{Category, Nanos, Notes};
 use crate::tree::{CallId, CallKind, CallTree};
-pub use basis::WallBasis;
 pub use batches::{BatchClassRow, StepEvidence, StepPairRow, batch_class_rows, step_pair_rows};
 pub use overlap::{Overlap, OverlapRow, overlap_rows};
-pub use pairs::StepPairs;
+pub use pairs::{StepPairs, WallBasis};
 pub(super) use pairs::{chosen_step_pairs, step_pairs};
 pub use phases::{PhaseRow, phase_rows};
 use timeline::{Activity, Occupied};

@@ -1,6 +1,5 @@
 //! Determines which steps on each side are compared, and which are left out.
 
-use super::basis::WallBasis;
 use crate::diff::TraceDiff;
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
@@ -157,6 +156,28 @@ impl StepPairs {
             WallBasis::Steps => {
                 diff.steps(side).step(call).is_some_and(|step| !self.is_alone(side, step))
             }
+        }
+    }
+}
+
+/// What a window spans: steps or events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
+pub enum WallBasis {
+    /// The windows span the steps of both sides; times are given per step.
+    Steps,
+    /// The windows span all measured events, because a side has no steps; times are given for the whole
+    /// window.
+    Events,
+}
+
+impl WallBasis {
+    /// Returns `Steps` if both sides have steps, otherwise `Events`.
+    pub(in crate::analysis) fn of(diff: &TraceDiff) -> WallBasis {
+        if Side::BOTH.iter().all(|&side| !diff.steps(side).is_empty()) {
+            WallBasis::Steps
+        } else {
+            WallBasis::Events
         }
     }
 }

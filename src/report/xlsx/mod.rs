@@ -1,14 +1,16 @@
 //! Writes `report.xlsx`: a cover sheet, then one sheet per table.
 
 mod cover;
-mod quiet;
 mod sheet;
 
 use crate::report::shared::Shared;
 use crate::tables::TableKind;
 use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook, XlsxError};
+use std::cell::Cell;
 use std::io::{self, Write};
+use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
+use std::sync::Once;
 
 /// Tables that are not in the workbook because only programs read them.
 const NOT_FOR_READERS: [TableKind; 1] = [TableKind::UidMap];
@@ -21,7 +23,7 @@ pub(in crate::report) fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     // The workbook crate panics if a temporary file cannot be written.
-    let made = quiet::catch(|| workbook(shared, folder));
+    let made = catch(|| workbook(shared, folder));
     let bytes = made.map_err(|_| out_of_room())?.map_err(io::Error::other)?;
     out.write_all(&bytes)
 }
@@ -50,4 +52,29 @@ fn workbook(shared: &Shared, folder: &Path) -> Result<Vec<u8>, XlsxError> {
     }
     cover::write(workbook.worksheet_from_index(0)?, shared, &sheets)?;
     workbook.save_to_buffer()
+}
+
+thread_local! {
+    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The closure passed to `catch` panicked.
+struct Panicked;
+
+/// Runs `work`. If `work` panics, the panic message is not printed. Messages of other panics,
+/// including panics on other threads, are still printed.
+fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !IS_QUIET.get() {
+                before(info);
+            }
+        }));
+    });
+    let was_quiet = IS_QUIET.replace(true);
+    let done = panic::catch_unwind(AssertUnwindSafe(work));
+    IS_QUIET.set(was_quiet);
+    done.map_err(|_| Panicked)
 }

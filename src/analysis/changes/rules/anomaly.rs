@@ -4,13 +4,11 @@
 use super::folding::{fold_where, functions, names};
 use crate::analysis::changes::draft::{Draft, Drafts};
 use crate::analysis::changes::kind::ChangeKind;
+use crate::analysis::changes::subject::Subject;
 use crate::analysis::changes::survey::autograd_node;
 use crate::diff::{MergedId, MergedNode};
 use crate::side::Side;
 use crate::trace::ByName;
-
-/// Subject of the change.
-pub(in crate::analysis::changes) const ANOMALY: &str = "anomaly detection";
 
 /// The op that checks a gradient.
 const CHECK: &str = "aten::isnan";
@@ -57,7 +55,7 @@ pub(super) fn claim(drafts: &mut Drafts<'_>) {
     if !nodes.iter().all(|&node| matches!(diff.merged().node(node), MergedNode::Only(..))) {
         return;
     }
-    let at = drafts.draft(ChangeKind::Ops, ANOMALY);
+    let at = drafts.draft(ChangeKind::Ops, Subject::Anomaly);
     drafts.at(at).has_backward = true;
     nodes.iter().for_each(|_| drafts.at(at).name(side, CHECK));
     drafts.at(at).nodes.extend(nodes);

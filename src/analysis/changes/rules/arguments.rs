@@ -5,6 +5,7 @@ use super::parameters;
 use crate::analysis::changes::draft::{Drafts, Operand, Switched};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::either;
+use crate::analysis::changes::subject::Subject;
 use crate::analysis::changes::survey::{autograd_node, is_in_optimizer};
 use crate::analysis::wall::Wall;
 use crate::diff::{MergedId, TraceDiff};
@@ -14,13 +15,6 @@ use crate::trace::Argument;
 use crate::tree::{CallId, CallTree};
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Subject of the change that contains all shape differences in the optimizer. They usually follow from a change in the
-/// model's parameters.
-pub(in crate::analysis::changes) const OPTIMIZER: &str = "optimizer";
-
-/// Subject of the change that contains tensors with the same number of elements in other dimensions.
-pub(in crate::analysis::changes) const RESHAPED: &str = "reshaped";
 
 /// The name of the parameter whose values are element types.
 pub(super) const SCALAR_TYPE: &str = "dtype";
@@ -55,9 +49,6 @@ const ARRANGING: [&str; 26] = [
     "aten::view",
     "aten::zeros",
 ];
-
-/// Subject of the change that contains all ops to which only one side passes an optional tensor.
-pub(in crate::analysis::changes) const TENSORS: &str = "tensors";
 
 pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument], values: &Values) {
     let diff = drafts.diff;
@@ -115,9 +106,9 @@ fn claim_tensors(
     if has(&Argument::Shape) && (tensor.is_none() || !sizes.is_empty()) {
         let subject = match (is_updating, sizes.is_empty() && is_reshaped(&texts(Argument::Shape)))
         {
-            (true, _) => OPTIMIZER,
-            (false, true) => RESHAPED,
-            (false, false) => "",
+            (true, _) => Subject::Optimizer,
+            (false, true) => Subject::Reshaped,
+            (false, false) => Subject::Whole,
         };
         let at = start(drafts, ChangeKind::Shapes, subject, node);
         if drafts.at(at).nodes.len() == 1 {
@@ -129,7 +120,7 @@ fn claim_tensors(
         }
     }
     if let Some(side) = tensor.filter(|_| sizes.is_empty() || !is_updating) {
-        let at = start(drafts, ChangeKind::Arguments, TENSORS, node);
+        let at = start(drafts, ChangeKind::Arguments, Subject::Tensors, node);
         let name = op_name(drafts.diff, node);
         drafts.at(at).name(side, &name);
         return true;
@@ -140,7 +131,7 @@ fn claim_tensors(
     if has(&Argument::Strides)
         && let Some((one, two)) = other_format(&texts(Argument::Shape), &texts(Argument::Strides))
     {
-        let at = start(drafts, ChangeKind::MemoryFormat, "", node);
+        let at = start(drafts, ChangeKind::MemoryFormat, Subject::Whole, node);
         drafts.at(at).pair(one, two);
     } else {
         return false;
@@ -149,8 +140,7 @@ fn claim_tensors(
 }
 
 fn claim_types(drafts: &mut Drafts<'_>, node: MergedId, (one, two): &(String, String)) {
-    let subject = if one < two { format!("{one} {two}") } else { format!("{two} {one}") };
-    let at = start(drafts, ChangeKind::Precision, &subject, node);
+    let at = start(drafts, ChangeKind::Precision, Subject::types(one, two), node);
     drafts.at(at).pair(one, two);
 }
 
@@ -160,7 +150,7 @@ fn claim_value(drafts: &mut Drafts<'_>, node: MergedId, value: &Value) {
         || format!("{} {}", value.op, value.position),
         |switched| switched.name.to_owned(),
     );
-    let at = start(drafts, ChangeKind::Arguments, &subject, node);
+    let at = start(drafts, ChangeKind::Arguments, Subject::Argument(subject), node);
     let draft = drafts.at(at);
     let name = |text| match value.parameter() {
         _ if value.is_type => parameters::scalar_type(text),
@@ -306,7 +296,7 @@ pub(super) fn switched(op: &str, position: usize) -> Option<&'static str> {
 pub(super) fn start_apart(
     drafts: &mut Drafts<'_>,
     kind: ChangeKind,
-    subject: &str,
+    subject: Subject,
     nodes: &[MergedId],
 ) -> Option<usize> {
     let at = drafts.draft(kind, subject);
@@ -318,7 +308,7 @@ pub(super) fn start_apart(
     Some(at)
 }
 
-fn start(drafts: &mut Drafts<'_>, kind: ChangeKind, subject: &str, node: MergedId) -> usize {
+fn start(drafts: &mut Drafts<'_>, kind: ChangeKind, subject: Subject, node: MergedId) -> usize {
     let diff = drafts.diff;
     let at = drafts.draft(kind, subject);
     if drafts.at(at).nodes.is_empty() {

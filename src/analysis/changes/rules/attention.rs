@@ -5,6 +5,7 @@ use super::calls::backend;
 use super::folding::{first, fold_where, names};
 use crate::analysis::changes::draft::{Draft, Drafts};
 use crate::analysis::changes::kind::ChangeKind;
+use crate::analysis::changes::subject::{OpFamily, Subject};
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 
@@ -50,7 +51,7 @@ fn written_out(drafts: &mut Drafts<'_>) {
         let side = if of.baseline { Side::Baseline } else { Side::Candidate };
         if calls[side] == 0 && calls[side.other()] > 0 {
             let position = draft.position.clone();
-            let at = drafts.draft(ChangeKind::Attention, "");
+            let at = drafts.draft(ChangeKind::Attention, Subject::Whole);
             drafts.at(at).position = position;
             for _ in 0..calls[side.other()] {
                 drafts.at(at).name(side.other(), ATTENTION);
@@ -75,7 +76,7 @@ pub(super) fn fold(drafts: &mut Drafts<'_>) {
         }
     }
     fold_where(drafts, attention, &[ChangeKind::KernelSelection], |draft| {
-        draft.subject == "Attention"
+        draft.subject == Subject::Family(OpFamily::Attention)
     });
     fold_where(drafts, attention, &[ChangeKind::MemoryFormat], |draft| {
         draft.pairs.keys().any(|(one, two)| one == "strided" || two == "strided")

@@ -4,6 +4,7 @@
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::{Position, either, function};
+use crate::analysis::changes::subject::Subject;
 use crate::analysis::changes::survey::{
     Modules, RECOMPUTING, Survey, Surveyor, autograd_node, class_around, is_in_optimizer,
 };
@@ -20,27 +21,8 @@ use std::collections::BTreeMap;
 const READS: [&str; 5] =
     ["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::nonzero", "aten::equal"];
 
-/// Subject prefix for changes in blocking Python code, such as a sleep. Such changes are never folded into a change of
-/// a different kind at the same position.
-pub(super) const BLOCKING: &str = "blocking";
-
-/// Subject prefix for changes in calls to `torch.no_grad`, `torch.inference_mode` and similar functions.
-pub(in crate::analysis::changes) const GRADIENT_MODE: &str = "gradient mode";
-
-/// Subject of the optimizer change in which gradients are set to zero.
-pub(in crate::analysis::changes) const ZEROING: &str = "zeroing";
-
 /// Ops that set tensors to zero.
 const ZEROES: [&str; 2] = ["aten::zero_", "aten::_foreach_zero_"];
-
-/// Subject of the precision change for calls to `torch.autocast`.
-pub(in crate::analysis::changes) const AUTOCAST: &str = "autocast";
-
-/// Subject prefix for changes in calls to a learning rate schedule.
-pub(in crate::analysis::changes) const SCHEDULE: &str = "schedule";
-
-/// Subject suffix for changes in which an op contains another op with the same name, as is common under `autocast`.
-pub(super) const REPEATED: &str = "repeated";
 
 /// Ops that the backward pass calls only if it runs a part of the forward pass again.
 const FORWARD: [&str; 7] = [
@@ -56,19 +38,6 @@ const FORWARD: [&str; 7] = [
 /// Ops that convert the element type.
 pub(super) const CASTS: [&str; 4] =
     ["aten::to", "aten::_to_copy", "aten::copy_", "ToCopyBackward0"];
-
-/// Subject suffix for changes in ops that only convert the type or format of a tensor. If no other change explains the
-/// conversions, such a change is merged into the op change at the same position.
-pub(super) const CASTING: &str = " casts";
-
-/// Subject suffix for changes in hooks of the backward pass.
-pub(super) const HOOKS: &str = " hooks";
-
-/// Subject suffix for changes in kernels that are launched outside of ops.
-pub(in crate::analysis::changes) const LAUNCHED: &str = " launched outside of ops";
-
-/// Subject of the recording change that is reported if the recordings contain different layers.
-pub(in crate::analysis::changes) const LAYERS: &str = "layers";
 
 /// Substrings of the names of attention ops. Each substring identifies an implementation of scaled dot product
 /// attention.
@@ -184,7 +153,7 @@ fn of_layer(drafts: &Drafts<'_>, forward: MergedId) -> Option<usize> {
     stack.find_map(|module| {
         let class = ModuleName::class_or_name(tree.name(module));
         let mut layers = drafts.find(ChangeKind::Layers).into_iter();
-        layers.find(|&at| drafts.all()[at].subject == class)
+        layers.find(|&at| drafts.all()[at].subject.class() == class)
     })
 }
 
@@ -197,19 +166,19 @@ fn claim_root(
 ) {
     let diff = drafts.diff;
     let (kind, subject) = kind(diff, root, surveys, &position, modules);
-    let at = drafts.draft(kind, &subject);
+    let (is_hook, class) = (matches!(subject, Subject::Hooks(_)), subject.class().to_owned());
+    let at = drafts.draft(kind, subject);
     let is_recomputed = kind == ChangeKind::Checkpointing;
     if drafts.at(at).nodes.is_empty() && !is_recomputed {
         drafts.at(at).position = position;
     }
     if kind == ChangeKind::Layers && drafts.at(at).pairs.is_empty() {
-        let calls = modules.calls(&subject);
+        let calls = modules.calls(&class);
         drafts.at(at).pair(&calls.baseline.to_string(), &calls.candidate.to_string());
     }
     if is_recomputed && drafts.at(at).names == PerSide::default() {
         drafts.at(at).names = PerSide::from_fn(|side| recomputed(diff, drafts.compared, side));
     }
-    let is_hook = subject.ends_with(HOOKS);
     let draft = drafts.at(at);
     // Without stacks, only the ops that run again are known.
     let is_by_ops = Side::BOTH.iter().all(|&side| {
@@ -282,83 +251,82 @@ fn kind(
     surveys: &PerSide<Survey>,
     position: &Position,
     modules: &Modules<'_>,
-) -> (ChangeKind, String) {
+) -> (ChangeKind, Subject) {
     let both = || Side::BOTH.into_iter().map(|side| &surveys[side]);
     let ops: Vec<&String> = both().flat_map(|survey| &survey.ops).collect();
-    let place = format!("{} {}", position.module, position.frame);
+    let place = || position.clone();
     let names = names_around(diff, root);
     let is_around = |word: &str| names.iter().any(|name| name.contains(word));
     if both().any(|survey| survey.launches_graph) {
-        return (ChangeKind::Graphs, String::new());
+        return (ChangeKind::Graphs, Subject::Whole);
     }
     let has_only = |mark: fn(&Survey) -> bool| mark(&surveys.baseline) != mark(&surveys.candidate);
     if has_only(|survey| survey.marks.compiling) {
-        return (ChangeKind::WarmUp, "compilation".to_owned());
+        return (ChangeKind::WarmUp, Subject::Compiling);
     }
     if is_in_optimizer(diff, root) {
         let zeroes = ops.iter().all(|op| ZEROES.contains(&op.as_str()));
-        let subject = if zeroes && is_around("zero_grad") { ZEROING } else { "" };
-        return (ChangeKind::Optimizer, subject.to_owned());
+        let is_zeroing = zeroes && is_around("zero_grad");
+        let subject = if is_zeroing { Subject::Zeroing } else { Subject::Whole };
+        return (ChangeKind::Optimizer, subject);
     }
     let runs_again = || ops.iter().any(|op| FORWARD.contains(&op.as_str()));
     if has_only(|survey| survey.marks.recomputing && !survey.ops.is_empty())
         || runs_again() && autograd_node(diff, root).is_some()
     {
-        return (ChangeKind::Checkpointing, String::new());
+        return (ChangeKind::Checkpointing, Subject::Whole);
     }
     let loads = both().any(|survey| survey.marks.loading && survey.modules.is_empty());
     if loads || is_around("DataLoader") || is_around("dataloader.py") {
-        return (ChangeKind::InputPipeline, String::new());
+        return (ChangeKind::InputPipeline, Subject::Whole);
     }
     let calls_modules = both().any(|survey| !survey.modules.is_empty());
     let attends =
         |op: &&String| backend(op).is_some() || !calls_modules && op.contains("scaled_dot_product");
     if is_around("scaled_dot_product") || ops.iter().any(attends) {
-        return (ChangeKind::Attention, String::new());
+        return (ChangeKind::Attention, Subject::Whole);
     }
     if ops.iter().any(|op| op.starts_with("c10d::") || op.starts_with("nccl:")) {
-        return (ChangeKind::Collectives, String::new());
+        return (ChangeKind::Collectives, Subject::Whole);
     }
     let reads = both().any(|survey| survey.ops.iter().any(|op| is_read(op)));
     if reads && ops.iter().all(|op| is_read(op) || *op == "aten::detach") {
-        return (ChangeKind::HostRead, place);
+        return (ChangeKind::HostRead, Subject::At(place()));
     }
     let windows = diff.windows();
     let is_other_window = |class: &String| {
         class.ends_with(CUT_MODULE) || windows.iter().any(|window| window.class == *class)
     };
     if both().flat_map(|survey| &survey.modules).any(is_other_window) {
-        return (ChangeKind::Recording, LAYERS.to_owned());
+        return (ChangeKind::Recording, Subject::Layers);
     }
     let mut classes = both().flat_map(|survey| &survey.modules);
     let (side, call) = either(diff, root);
     let tree = diff.tree(side);
     let around = tree.parent(call).map_or("", |above| class_around(tree, above));
     if let Some(class) = classes.find(|class| modules.is_repeated(around, class)) {
-        return (ChangeKind::Layers, class.clone());
+        return (ChangeKind::Layers, Subject::Class(class.clone()));
     }
     if tree.kind(call) == CallKind::Runtime {
-        return (ChangeKind::Ops, format!("{place}{LAUNCHED}"));
+        return (ChangeKind::Ops, Subject::Launched(place()));
     }
     let are_all = |is: fn(&str) -> bool| !ops.is_empty() && ops.iter().all(|op| is(op.as_str()));
     match ops.is_empty() && both().all(|survey| survey.modules.is_empty()) {
         false if are_all(|op| op.contains("BackwardHookFunction")) => {
-            (ChangeKind::Ops, format!("{place}{HOOKS}"))
+            (ChangeKind::Ops, Subject::Hooks(place()))
         }
         true if is_around("torch/autograd/grad_mode.py") => {
-            (ChangeKind::Python, format!("{GRADIENT_MODE} {place}"))
+            (ChangeKind::Python, Subject::GradientMode(place()))
         }
-        true if is_around("lr_scheduler.py") => (ChangeKind::Python, format!("{SCHEDULE} {place}")),
-        true if blocks(diff, root) => (ChangeKind::Python, format!("{BLOCKING} {place}")),
-        true => (ChangeKind::Python, place),
-        false if are_all(|op| CASTS.contains(&op)) => {
-            (ChangeKind::Ops, format!("{place}{CASTING}"))
-        }
+        true if is_around("lr_scheduler.py") => (ChangeKind::Python, Subject::Schedule(place())),
+        true if blocks(diff, root) => (ChangeKind::Python, Subject::Blocking(place())),
+        true => (ChangeKind::Python, Subject::At(place())),
+        false if are_all(|op| CASTS.contains(&op)) => (ChangeKind::Ops, Subject::Casts(place())),
         false if has_only(|survey| survey.marks.compiled) => {
-            (ChangeKind::Ops, format!("{place} compiled"))
+            (ChangeKind::Ops, Subject::Compiled(place()))
         }
-        false if repeats(diff, root) => (ChangeKind::Ops, format!("{place} {REPEATED}")),
-        false => (ChangeKind::Ops, place),
+        false if repeats(diff, root) => (ChangeKind::Ops, Subject::Repeated(place())),
+        false => (ChangeKind::Ops, Subject::At(place())),
     }
 }
 

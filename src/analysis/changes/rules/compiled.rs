@@ -1,22 +1,18 @@
 //! Folds the consequences of compiled code into the compilation or graph change, and the ops that run
 //! during compilation into the warm-up change.
 
-use super::arguments::OPTIMIZER;
 use super::counted;
 use super::folding::{first, fold_where, names};
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
+use crate::analysis::changes::subject::Subject;
 use crate::analysis::changes::survey::{COMPILED_MODULE, Modules};
 use crate::diff::MergedId;
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 use std::collections::BTreeSet;
-
-/// Subject of the compilation change if both sides compile the program, but split it into different numbers of
-/// functions.
-pub(in crate::analysis::changes) const DIVIDED: &str = "divided";
 
 /// End of the names of frames that run generated code.
 const GENERATED: &str = ".py: call";
@@ -42,7 +38,8 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
         // If a model is both compiled and called more often, the different number of calls remains a separate change, as
         // well as a number of layers that the ops in compiled code confirm.
         let is_other_count = draft.kind == ChangeKind::Layers
-            && (draft.position.module.is_empty() || confirmed.as_ref() == Some(&draft.subject));
+            && (draft.position.module.is_empty()
+                || confirmed.as_deref() == Some(draft.subject.class()));
         Side::BOTH.into_iter().any(|side| draft.marks[side].compiled) && !is_other_count
             || names(draft).any(|name| name.contains("_dynamo/")) && !is_other_optimizer
             || draft.position.module == COMPILED_MODULE
@@ -56,7 +53,7 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
         .collect();
     fold_where(drafts, region, &[ChangeKind::Ops], |draft| positions.contains(&draft.position));
     // If the sides split compiled code into different functions, the inputs of these functions also differ.
-    if drafts.all()[region].subject == DIVIDED {
+    if drafts.all()[region].subject == Subject::Divided {
         let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat, ChangeKind::Attention];
         fold_where(drafts, region, &kinds, |_| true);
         // Module calls are recorded only outside of compiled code.
@@ -78,7 +75,9 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
         draft.parameter.is_none() && !draft.nodes.iter().any(is_of_both)
     });
     let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat];
-    fold_where(drafts, region, &kinds, |draft| !draft.has_forward || draft.subject == OPTIMIZER);
+    fold_where(drafts, region, &kinds, |draft| {
+        !draft.has_forward || draft.subject == Subject::Optimizer
+    });
     // A replayed graph replaces the calls at its position.
     for graph in drafts.find(ChangeKind::Graphs) {
         let position = drafts.all()[graph].position.clone();
@@ -88,7 +87,7 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     // Fold all other changes into the first. Changes with regions that replaced calls come first, because they describe
     // the change best.
     let mut all = drafts.find(ChangeKind::Graphs);
-    all.order_by_key(|&at| drafts.all()[at].subject.is_empty());
+    all.order_by_key(|&at| drafts.all()[at].subject == Subject::Whole);
     all.extend(drafts.find(ChangeKind::Compilation));
     for &at in all.iter().skip(1) {
         drafts.fold(at, all[0]);
@@ -98,7 +97,8 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
 /// Merges op changes into the change of an unmatched region: changes of ops in compiled code, and changes in modules
 /// that the region replaced. A module counts as replaced if only the side without the region calls it.
 fn into_unmatched_region(drafts: &mut Drafts<'_>, region: usize, modules: &Modules<'_>) {
-    let found = Side::BOTH.into_iter().find(|side| drafts.all()[region].subject == side.label());
+    let found =
+        Side::BOTH.into_iter().find(|side| drafts.all()[region].subject == Subject::Side(*side));
     let Some(side) = found else { return };
     let kinds = [ChangeKind::Ops, ChangeKind::Attention];
     for at in kinds.into_iter().flat_map(|kind| drafts.find(kind)).collect::<Vec<usize>>() {

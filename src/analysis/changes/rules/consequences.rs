@@ -1,25 +1,15 @@
 //! Folds each change that is a consequence of another change into that change.
 
-use super::anomaly;
-use super::arguments::{OPTIMIZER, RESHAPED, SCALAR_TYPE, TENSORS, list, recorded};
-use super::attention;
-use super::calls::{
-    AUTOCAST, BLOCKING, CASTING, CASTS, GRADIENT_MODE, HOOKS, REPEATED, SCHEDULE, ZEROING, backend,
-};
-use super::compiled::{into_regions, into_warm_up};
-use super::counted;
+use super::arguments::{SCALAR_TYPE, list, recorded};
+use super::calls::{CASTS, backend};
 use super::folding::{first, fold_where, functions, names};
-use super::inside;
-use super::libraries;
-use super::nesting;
 use super::parameters;
-use super::repeated;
-use super::replaced;
 use crate::analysis::changes::counts::{accumulations, is_accumulation};
 use crate::analysis::changes::draft::{Draft, Drafts};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
 use crate::analysis::changes::scale::Scale;
+use crate::analysis::changes::subject::{OpFamily, Subject};
 use crate::analysis::changes::survey::{
     Modules, OpsOfModules, is_in_optimizer, is_optimizer_frame,
 };
@@ -34,38 +24,10 @@ use std::collections::{BTreeMap, BTreeSet};
 const COPIES: [&str; 5] =
     ["aten::contiguous", "aten::clone", "aten::copy_", "CloneBackward0", "aten::empty_like"];
 
-pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
-    switches_into_kernels(drafts);
-    modes_and_selection(drafts);
-    into_environment(drafts);
-    libraries::claim(drafts);
-    anomaly::claim(drafts);
-    zeroing_into_optimizer(drafts);
-    into_regions(drafts, modules);
-    into_warm_up(drafts);
-    inside::claim(drafts);
-    counted::claim(drafts, modules);
-    autocast(drafts);
-    into_precision(drafts);
-    into_format(drafts);
-    casts_into_ops(drafts);
-    attention::fold(drafts);
-    into_layers(drafts, modules);
-    repeated::fold(drafts, modules);
-    attention::without_place(drafts);
-    replaced::fold(drafts, modules);
-    optimizer_into_structure(drafts);
-    backward_into_forward(drafts);
-    counted::parameters(drafts);
-    into_any(drafts);
-    streams_and_python(drafts);
-    nesting::fold(drafts);
-}
-
 /// Folds differences that are usually consequences of another change: the same calls in a different order or nesting,
 /// ops that detach a tensor before the host reads its value, argument values that are sizes, and the effects of model
 /// parameters.
-fn into_any(drafts: &mut Drafts<'_>) {
+pub(super) fn into_any(drafts: &mut Drafts<'_>) {
     let structure = [
         ChangeKind::Graphs,
         ChangeKind::Compilation,
@@ -91,8 +53,10 @@ fn into_any(drafts: &mut Drafts<'_>) {
         });
     }
     let mut sized = drafts.find(ChangeKind::Shapes).into_iter();
-    if let Some(shapes) = sized.find(|&at| drafts.all()[at].subject != RESHAPED) {
-        fold_where(drafts, shapes, &[ChangeKind::Shapes], |draft| draft.subject == RESHAPED);
+    if let Some(shapes) = sized.find(|&at| drafts.all()[at].subject != Subject::Reshaped) {
+        fold_where(drafts, shapes, &[ChangeKind::Shapes], |draft| {
+            draft.subject == Subject::Reshaped
+        });
         fold_where(drafts, shapes, &[ChangeKind::Arguments], |draft| {
             draft.parameter.is_none()
                 && draft.pairs.keys().any(|(one, two)| one.starts_with('[') || two.starts_with('['))
@@ -140,7 +104,7 @@ fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
 
 /// Folds the choice of kernels into the environment change: a different device or software version explains it. Whatever
 /// a user can set stays a change of its own.
-fn into_environment(drafts: &mut Drafts<'_>) {
+pub(super) fn into_environment(drafts: &mut Drafts<'_>) {
     let notes = &drafts.comparability.both;
     let notes = ["DIFFERENT_DEVICE", "DIFFERENT_VERSIONS"].map(|code| notes.get(code));
     let mut messages: Vec<String> =
@@ -155,7 +119,7 @@ fn into_environment(drafts: &mut Drafts<'_>) {
     if messages.is_empty() {
         return;
     }
-    let at = drafts.draft(ChangeKind::Environment, "");
+    let at = drafts.draft(ChangeKind::Environment, Subject::Whole);
     for message in messages {
         drafts.at(at).pair(&message, "");
     }
@@ -199,7 +163,7 @@ fn is_in_op(diff: &TraceDiff, node: MergedId) -> bool {
 }
 
 /// Merges a changed library setting for convolutions into the kernel change that the setting causes.
-fn switches_into_kernels(drafts: &mut Drafts<'_>) {
+pub(super) fn switches_into_kernels(drafts: &mut Drafts<'_>) {
     for at in drafts.find(ChangeKind::Arguments) {
         let Some(switched) = drafts.all()[at].switched.clone() else { continue };
         let kinds = match switched.name {
@@ -211,7 +175,7 @@ fn switches_into_kernels(drafts: &mut Drafts<'_>) {
         let is_of_family = |at: &usize| {
             let draft = &drafts.all()[*at];
             let is_free = draft.switched.as_ref().is_none_or(|known| known.name == switched.name);
-            draft.subject.starts_with("Convolutions") && is_free
+            draft.subject.family() == Some(&OpFamily::Convolutions) && is_free
         };
         if let Some(kernels) = kernels.find(is_of_family) {
             drafts.merge(at, kernels);
@@ -223,9 +187,9 @@ fn switches_into_kernels(drafts: &mut Drafts<'_>) {
 /// Merges math mode and kernel selection changes for the same family of ops. Either change may cause the
 /// other: switching the math mode makes libraries select different kernels, and an autotuner may select
 /// kernels with a different math mode. The change that covers more ops is treated as the cause.
-fn modes_and_selection(drafts: &mut Drafts<'_>) {
+pub(super) fn modes_and_selection(drafts: &mut Drafts<'_>) {
     for selection in drafts.find(ChangeKind::KernelSelection) {
-        let family = drafts.all()[selection].subject.clone();
+        let family = drafts.all()[selection].subject.family().cloned();
         for mode in drafts.find(ChangeKind::MathMode) {
             let counts = [selection, mode].map(|at| drafts.all()[at].nodes.len());
             // Two settings that changed are two changes.
@@ -233,7 +197,7 @@ fn modes_and_selection(drafts: &mut Drafts<'_>) {
             if name(selection).zip(name(mode)).is_some_and(|(one, two)| one != two) {
                 continue;
             }
-            match drafts.all()[mode].subject.starts_with(&family) {
+            match drafts.all()[mode].subject.family() == family.as_ref() {
                 true if counts[0] > counts[1] => drafts.merge(mode, selection),
                 true => drafts.merge(selection, mode),
                 false => {}
@@ -244,9 +208,9 @@ fn modes_and_selection(drafts: &mut Drafts<'_>) {
 
 /// Gradients are set to zero by other ops if the optimizer runs differently. Only if one side alone sets them to zero,
 /// this is a change of its own.
-fn zeroing_into_optimizer(drafts: &mut Drafts<'_>) {
+pub(super) fn zeroing_into_optimizer(drafts: &mut Drafts<'_>) {
     let all = drafts.find(ChangeKind::Optimizer);
-    let is_zeroing = |at: &usize| drafts.all()[*at].subject == ZEROING;
+    let is_zeroing = |at: &usize| drafts.all()[*at].subject == Subject::Zeroing;
     let (zeroing, other): (Vec<usize>, Vec<usize>) = all.into_iter().partition(is_zeroing);
     if let ([zeroing], [other]) = (zeroing.as_slice(), other.as_slice()) {
         let has_ops =
@@ -258,7 +222,7 @@ fn zeroing_into_optimizer(drafts: &mut Drafts<'_>) {
 }
 
 /// Reports that only one side calls `torch.autocast`. If both sides do, one may have disabled it.
-fn autocast(drafts: &mut Drafts<'_>) {
+pub(super) fn autocast(drafts: &mut Drafts<'_>) {
     let is_autocast = |name: &str| name.contains("amp/autocast_mode.py");
     let of_autocast = |at: &usize| names(&drafts.all()[*at]).any(is_autocast);
     let found: Vec<usize> =
@@ -272,20 +236,22 @@ fn autocast(drafts: &mut Drafts<'_>) {
     });
     if calls.baseline != calls.candidate {
         let position = drafts.all()[found[0]].position.clone();
-        let at = drafts.draft(ChangeKind::Precision, AUTOCAST);
+        let at = drafts.draft(ChangeKind::Precision, Subject::Autocast);
         drafts.at(at).position = position;
         found.into_iter().for_each(|part| drafts.merge_named(part, at));
     }
 }
 
 /// Folds added or removed casts into the precision change that explains them.
-fn into_precision(drafts: &mut Drafts<'_>) {
-    let is_of_types = |at: &usize| drafts.all()[*at].subject != AUTOCAST;
+pub(super) fn into_precision(drafts: &mut Drafts<'_>) {
+    let is_of_types = |at: &usize| drafts.all()[*at].subject != Subject::Autocast;
     let typed = drafts.find(ChangeKind::Precision).into_iter().find(is_of_types);
     let Some(precision) = typed.or_else(|| first(drafts, &[ChangeKind::Precision])) else {
         return;
     };
-    fold_where(drafts, precision, &[ChangeKind::Precision], |draft| draft.subject == AUTOCAST);
+    fold_where(drafts, precision, &[ChangeKind::Precision], |draft| {
+        draft.subject == Subject::Autocast
+    });
     fold_where(drafts, precision, &[ChangeKind::Arguments], |draft| {
         draft.parameter == Some(SCALAR_TYPE)
     });
@@ -295,7 +261,9 @@ fn into_precision(drafts: &mut Drafts<'_>) {
         let is_in_function = functions(draft).next().is_some();
         has_cast && !is_in_function || names(draft).all(|name| CASTS.contains(&name))
     });
-    fold_where(drafts, precision, &[ChangeKind::Ops], |draft| draft.subject.ends_with(REPEATED));
+    fold_where(drafts, precision, &[ChangeKind::Ops], |draft| {
+        matches!(draft.subject, Subject::Repeated(_))
+    });
     // XLA converts inside of fusions, and multiplies matrices of other types with other ops.
     fold_where(drafts, precision, &[ChangeKind::Ops], |draft| {
         names(draft).any(|name| name.contains("convert")) && names(draft).all(is_of_xla)
@@ -311,7 +279,7 @@ fn is_of_xla(name: &str) -> bool {
     !name.contains("::") && !name.contains(".py")
 }
 
-fn into_format(drafts: &mut Drafts<'_>) {
+pub(super) fn into_format(drafts: &mut Drafts<'_>) {
     let diff = drafts.diff;
     let Some(format) = first(drafts, &[ChangeKind::MemoryFormat]) else { return };
     fold_where(drafts, format, &[ChangeKind::Ops], |draft| {
@@ -324,10 +292,11 @@ fn into_format(drafts: &mut Drafts<'_>) {
 
 /// Merges changes of type or format conversions that have no other explanation. Each is merged into the op change at the
 /// same position.
-fn casts_into_ops(drafts: &mut Drafts<'_>) {
+pub(super) fn casts_into_ops(drafts: &mut Drafts<'_>) {
     for casts in drafts.find(ChangeKind::Ops) {
-        let Some(place) = drafts.all()[casts].subject.strip_suffix(CASTING) else { continue };
-        let is_same = |&at: &usize| drafts.all()[at].subject == place;
+        let Subject::Casts(place) = &drafts.all()[casts].subject else { continue };
+        let ops = Subject::At(place.clone());
+        let is_same = |&at: &usize| drafts.all()[at].subject == ops;
         if let Some(ops) = drafts.find(ChangeKind::Ops).into_iter().find(is_same) {
             drafts.merge_named(casts, ops);
         }
@@ -352,7 +321,7 @@ fn converts_format(diff: &TraceDiff, node: MergedId) -> bool {
 /// Folds the consequences of a changed number of module calls into that change. Examples are a changed number of nested
 /// module calls, and ops that only seem to be added or removed, because they were matched with an op of a different
 /// module.
-fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
+pub(super) fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     let causes = [ChangeKind::Checkpointing, ChangeKind::Layers];
     let Some(cause) = first(drafts, &causes) else { return };
     let mut classes: BTreeSet<String> = BTreeSet::new();
@@ -360,11 +329,11 @@ fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
         let draft = &drafts.all()[at];
         classes.extend(names(draft).map(str::to_owned));
         if draft.kind == ChangeKind::Layers {
-            classes.insert(draft.subject.clone());
+            classes.insert(draft.subject.class().to_owned());
         }
     }
     fold_where(drafts, cause, &[ChangeKind::Layers], |draft| {
-        classes.contains(&draft.position.module) && draft.position.module != draft.subject
+        classes.contains(&draft.position.module) && draft.position.module != draft.subject.class()
     });
     let ops = OpsOfModules::of(drafts.diff, drafts.compared);
     let kinds = [ChangeKind::Ops, ChangeKind::Attention];
@@ -388,7 +357,7 @@ fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     for checkpointing in drafts.find(ChangeKind::Checkpointing) {
         fold_where(drafts, checkpointing, &[ChangeKind::Ops, ChangeKind::Python], |draft| {
             Side::BOTH.into_iter().any(|side| draft.marks[side].recomputing)
-                && !draft.subject.ends_with(HOOKS)
+                && !matches!(draft.subject, Subject::Hooks(_))
         });
     }
 }
@@ -412,7 +381,7 @@ pub(in crate::analysis::changes) fn optimizer_ops(diff: &TraceDiff, side: Side) 
 
 /// Folds optimizer changes into the change that adds or removes model parameters, because the optimizer then updates
 /// more or fewer tensors.
-fn optimizer_into_structure(drafts: &mut Drafts<'_>) {
+pub(super) fn optimizer_into_structure(drafts: &mut Drafts<'_>) {
     let causes = [ChangeKind::Layers, ChangeKind::Ops, ChangeKind::Arguments];
     for optimizer in drafts.find(ChangeKind::Optimizer) {
         // An op of one optimizer may be matched with an op of the other that has other inputs.
@@ -439,9 +408,11 @@ fn optimizer_into_structure(drafts: &mut Drafts<'_>) {
     let causes =
         [ChangeKind::Layers, ChangeKind::Ops, ChangeKind::Arguments, ChangeKind::Optimizer];
     let shapes = drafts.find(ChangeKind::Shapes).into_iter();
-    let shapes = { shapes }.find(|&at| drafts.all()[at].subject != OPTIMIZER);
+    let shapes = { shapes }.find(|&at| drafts.all()[at].subject != Subject::Optimizer);
     if let Some(cause) = first(drafts, &causes).or(shapes) {
-        fold_where(drafts, cause, &[ChangeKind::Shapes], |draft| draft.subject == OPTIMIZER);
+        fold_where(drafts, cause, &[ChangeKind::Shapes], |draft| {
+            draft.subject == Subject::Optimizer
+        });
     }
 }
 
@@ -456,7 +427,7 @@ fn has_other_parameters(drafts: &Drafts<'_>) -> bool {
 
 /// Folds changes that affect only the backward pass, such as gradient accumulation, into a change that affects the
 /// forward pass.
-fn backward_into_forward(drafts: &mut Drafts<'_>) {
+pub(super) fn backward_into_forward(drafts: &mut Drafts<'_>) {
     let is_forward = |draft: &Draft| draft.has_forward;
     let causes = [
         ChangeKind::Graphs,
@@ -495,7 +466,7 @@ fn backward_into_forward(drafts: &mut Drafts<'_>) {
         let has_own = |at: &usize| {
             let draft = &drafts.all()[*at];
             let is_layer = draft.kind == ChangeKind::Layers;
-            drafts.resolve(*at) == *at && (is_layer || draft.subject == TENSORS)
+            drafts.resolve(*at) == *at && (is_layer || draft.subject == Subject::Tensors)
         };
         let mut owners = [ChangeKind::Layers, ChangeKind::Arguments]
             .into_iter()
@@ -521,7 +492,7 @@ fn into_gradient_free_ops(drafts: &mut Drafts<'_>) {
         fold_where(drafts, ops, &[ChangeKind::Python], |draft| {
             let is_alone =
                 |side: Side| draft.names[side.other()].is_empty() && names[side.other()].is_empty();
-            draft.subject.starts_with(GRADIENT_MODE)
+            matches!(draft.subject, Subject::GradientMode(_))
                 && draft.position == position
                 && Side::BOTH.into_iter().any(is_alone)
         });
@@ -531,7 +502,7 @@ fn into_gradient_free_ops(drafts: &mut Drafts<'_>) {
 /// Folds changes in Python calls. Calls that switch streams are folded into the stream change. Blocking calls, gradient
 /// modes and learning rate schedules remain separate changes. All other calls are folded into a change of a different
 /// kind at the same position.
-fn streams_and_python(drafts: &mut Drafts<'_>) {
+pub(super) fn streams_and_python(drafts: &mut Drafts<'_>) {
     if let Some(streams) = first(drafts, &[ChangeKind::Streams]) {
         fold_where(drafts, streams, &[ChangeKind::Python], |draft| {
             names(draft).any(|name| name.contains("cuda/streams.py"))
@@ -544,10 +515,14 @@ fn streams_and_python(drafts: &mut Drafts<'_>) {
             at_position.entry(draft.position.clone()).or_insert(at);
         }
     }
-    let stays = [BLOCKING, GRADIENT_MODE, SCHEDULE];
-    let folds = |draft: &Draft| !stays.iter().any(|subject| draft.subject.starts_with(subject));
+    let stays = |draft: &Draft| {
+        matches!(
+            draft.subject,
+            Subject::Blocking(_) | Subject::GradientMode(_) | Subject::Schedule(_)
+        )
+    };
     for python in drafts.find(ChangeKind::Python) {
-        if !folds(&drafts.all()[python]) {
+        if stays(&drafts.all()[python]) {
             continue;
         }
         if let Some(&at) = at_position.get(&drafts.all()[python].position) {

@@ -14,6 +14,7 @@ use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
 use crate::analysis::changes::scale::Scale;
+use crate::analysis::changes::subject::Subject;
 use crate::analysis::changes::survey::{COMPILED_MODULE, Modules, run_once};
 use crate::order::Order as _;
 use crate::program::Phase;
@@ -130,7 +131,7 @@ fn recomputation(drafts: &mut Drafts<'_>) {
         {
             continue;
         }
-        let at = drafts.draft(ChangeKind::Checkpointing, "");
+        let at = drafts.draft(ChangeKind::Checkpointing, Subject::Whole);
         drafts.at(at).names[side] = names;
     }
 }
@@ -155,7 +156,7 @@ pub(super) fn parameters(drafts: &mut Drafts<'_>) {
     if is_known || !is_on_both || counts.baseline == counts.candidate {
         return;
     }
-    let at = drafts.draft(ChangeKind::Ops, ACCUMULATION);
+    let at = drafts.draft(ChangeKind::Ops, Subject::Whole);
     for side in Side::BOTH {
         drafts.at(at).names[side].insert(ACCUMULATION.to_owned(), counts[side]);
     }
@@ -208,7 +209,7 @@ fn report(
     (known, more): (Side, i64),
     totals: &PerSide<Ops<'_>>,
 ) {
-    let at = drafts.draft(ChangeKind::Layers, layer.class);
+    let at = drafts.draft(ChangeKind::Layers, Subject::Class(layer.class.to_owned()));
     if !drafts.at(at).pairs.is_empty() {
         return;
     }

@@ -4,11 +4,12 @@
 //! still calls. An op that replaces another one has parameters, too, and a layer that runs again still passes its
 //! tensors.
 
-use super::arguments::{TENSORS, list, plain_type, recorded, start_apart, switched};
+use super::arguments::{list, plain_type, recorded, start_apart, switched};
 use super::calls::backend;
 use super::parameters;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
+use crate::analysis::changes::subject::Subject;
 use crate::diff::{MergedId, RegionKind};
 use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Recorder};
@@ -80,11 +81,10 @@ fn in_fusions(drafts: &mut Drafts<'_>) {
         };
         let Some((other, _)) = others.iter().max_by_key(|(_, nodes)| nodes.len()) else { continue };
         let values = PerSide::seen_from(side, *name, *other);
-        let mut sorted = [values.baseline, values.candidate];
-        sorted.sort_unstable();
+        let subject = Subject::types(values.baseline, values.candidate);
         let mut nodes = nodes.clone();
         nodes.dedup();
-        if let Some(at) = start_apart(drafts, ChangeKind::Precision, &sorted.join(" "), &nodes) {
+        if let Some(at) = start_apart(drafts, ChangeKind::Precision, subject, &nodes) {
             drafts.at(at).pair(values.baseline, values.candidate);
             return;
         }
@@ -121,11 +121,11 @@ fn in_replaced(drafts: &mut Drafts<'_>, at: usize) {
         };
         let Some((one, two)) = other_values(*fact, one, two) else { continue };
         let [a, b] = Side::BOTH.map(|side| name(side, facts[side].calls[fact][0]));
-        let subject = format!("{b} {parameter}");
+        let subject = Subject::Argument(format!("{b} {parameter}"));
         let calls = facts.candidate.calls[fact].iter();
         let sites: Vec<MergedId> =
             calls.map(|&call| diff.merged().of(Side::Candidate, call)).collect();
-        let Some(found) = start_apart(drafts, ChangeKind::Arguments, &subject, &sites) else {
+        let Some(found) = start_apart(drafts, ChangeKind::Arguments, subject, &sites) else {
             continue;
         };
         let draft = drafts.at(found);
@@ -173,7 +173,9 @@ fn in_repeated(drafts: &mut Drafts<'_>) {
             continue;
         }
         let side = if passes.candidate { Side::Candidate } else { Side::Baseline };
-        if let Some(found) = start_apart(drafts, ChangeKind::Arguments, TENSORS, &nodes[side]) {
+        if let Some(found) =
+            start_apart(drafts, ChangeKind::Arguments, Subject::Tensors, &nodes[side])
+        {
             drafts.at(found).name(side, op);
         }
     }
@@ -204,7 +206,7 @@ fn in_regions(drafts: &mut Drafts<'_>) {
     let has_attention = !drafts.find(ChangeKind::Attention).is_empty();
     let differs = facts.baseline.backends.keys().ne(facts.candidate.backends.keys());
     if has_backend && differs && !has_attention {
-        let at = drafts.draft(ChangeKind::Attention, "");
+        let at = drafts.draft(ChangeKind::Attention, Subject::Whole);
         for side in Side::BOTH {
             for name in facts[side].backends.values() {
                 drafts.at(at).name(side, name);
@@ -274,15 +276,16 @@ fn claim_fact(drafts: &mut Drafts<'_>, fact: Fact, (one, two): (&str, &str), cal
     let nodes: Vec<_> = calls.iter().map(|&call| merged.of(Side::Baseline, call)).collect();
     match fact {
         Fact::Type => {
-            let subject = if one < two { format!("{one} {two}") } else { format!("{two} {one}") };
-            if let Some(at) = start_apart(drafts, ChangeKind::Precision, &subject, &nodes) {
+            let subject = Subject::types(one, two);
+            if let Some(at) = start_apart(drafts, ChangeKind::Precision, subject, &nodes) {
                 drafts.at(at).pair(one, two);
             }
         }
         Fact::Argument(op, position) => {
             let name = switched(op, position);
             let subject = name.map_or_else(|| format!("{op} {position}"), str::to_owned);
-            let Some(at) = start_apart(drafts, ChangeKind::Arguments, &subject, &nodes) else {
+            let subject = Subject::Argument(subject);
+            let Some(at) = start_apart(drafts, ChangeKind::Arguments, subject, &nodes) else {
                 return;
             };
             let draft = drafts.at(at);

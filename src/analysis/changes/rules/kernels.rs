@@ -6,6 +6,7 @@ use crate::analysis::categories::CategoryTable;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::either;
+use crate::analysis::changes::subject::{OpFamily, Subject};
 use crate::analysis::kernel_facts::is_tf32;
 use crate::diff::{MergedId, TraceDiff};
 use crate::side::{PerSide, Side};
@@ -20,7 +21,7 @@ pub(in crate::analysis::changes) fn claim(
 ) -> Vec<(usize, usize)> {
     let all = drafts.ledger.rows();
     let mut of_rows = Vec::new();
-    let mut with_other_arguments: BTreeMap<(usize, String), Vec<ByArguments>> = BTreeMap::new();
+    let mut with_other_arguments: BTreeMap<(usize, OpFamily), Vec<ByArguments>> = BTreeMap::new();
     for &at in rows {
         let row = &all[at];
         let Some(node) = node_of(drafts.diff, row) else { continue };
@@ -128,36 +129,36 @@ fn claim_row(drafts: &mut Drafts<'_>, row: &Row, node: MergedId) -> usize {
     let names = kernel_names(diff, row);
     let family = family(diff, drafts.categories, row);
     let (kind, subject, pair) = match (other_copy(&names), other_mode(&names)) {
-        (Some(pair), _) => (ChangeKind::InputPipeline, "copies".to_owned(), Some(pair)),
+        (Some(pair), _) => (ChangeKind::InputPipeline, Subject::Copies, Some(pair)),
         (None, Some((one, two))) => {
-            (ChangeKind::MathMode, format!("{family} {one} {two}"), Some((one, two)))
+            (ChangeKind::MathMode, Subject::Mode(family.clone(), one, two), Some((one, two)))
         }
-        (None, None) => (ChangeKind::KernelSelection, family.clone(), None),
+        (None, None) => (ChangeKind::KernelSelection, Subject::Family(family.clone()), None),
     };
-    let at = drafts.draft(kind, &subject);
+    let at = drafts.draft(kind, subject);
     if drafts.at(at).nodes.is_empty() {
         drafts.at(at).position = drafts.position_at(node);
     }
     drafts.add_site(at, node);
     let draft = drafts.at(at);
-    draft.name(Side::Baseline, &family);
+    draft.name(Side::Baseline, &family.to_string());
     if let Some((one, two)) = pair {
         draft.pair(one, two);
     }
     at
 }
 
-/// The family of a row's op: `Convolutions`, `Matrix products`, `Attention`, or the name of the op.
-fn family(diff: &TraceDiff, categories: &CategoryTable, row: &Row) -> String {
+/// The family of the op of a row.
+fn family(diff: &TraceDiff, categories: &CategoryTable, row: &Row) -> OpFamily {
     let event = Side::BOTH.into_iter().find_map(|side| Some((side, *row.events[side].first()?)));
     let category = event
         .map_or("", |(side, event)| categories.rules().name(categories.of(diff, side, event).id));
     match category {
-        _ if row.name(diff).contains("convolution") => "Convolutions".to_owned(),
-        "convolution" => "Convolutions".to_owned(),
-        "gemm" => "Matrix products".to_owned(),
-        "attention" if row.name(diff).contains("attention") => "Attention".to_owned(),
-        _ => row.name(diff),
+        _ if row.name(diff).contains("convolution") => OpFamily::Convolutions,
+        "convolution" => OpFamily::Convolutions,
+        "gemm" => OpFamily::MatrixProducts,
+        "attention" if row.name(diff).contains("attention") => OpFamily::Attention,
+        _ => OpFamily::Op(row.name(diff)),
     }
 }
 

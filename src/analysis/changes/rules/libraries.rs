@@ -8,6 +8,7 @@ use super::folding::{fold_where, names};
 use crate::analysis::changes::draft::{Draft, Drafts};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::either;
+use crate::analysis::changes::subject::Subject;
 use crate::diff::MergedId;
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
@@ -15,9 +16,6 @@ use crate::trace::{ByName, Category, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Subject of the change that reports libraries.
-pub(in crate::analysis::changes) const LIBRARIES: &str = "libraries";
 
 /// Fewer shared functions are not enough evidence.
 const FEWEST: usize = 3;
@@ -97,7 +95,7 @@ pub(super) fn claim(drafts: &mut Drafts<'_>) {
     let sentence = sentence(&others, &unchanged.map(|library| library.package).collect::<Vec<_>>());
     // Another device or version is part of the same change.
     let known = drafts.find(ChangeKind::Environment).first().copied();
-    let at = known.unwrap_or_else(|| drafts.draft(ChangeKind::Environment, LIBRARIES));
+    let at = known.unwrap_or_else(|| drafts.draft(ChangeKind::Environment, Subject::Libraries));
     drafts.at(at).pair(&sentence, "");
     let packages: BTreeSet<&str> = others.iter().map(|library| library.package).collect();
     let inside: BTreeSet<MergedId> = {

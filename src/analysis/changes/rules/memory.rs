@@ -5,6 +5,7 @@ use super::peaks;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::{Position, either};
+use crate::analysis::changes::subject::Subject;
 use crate::analysis::memory::{Leak, MemoryPlace, bytes, leaks_of, shows_leaks};
 use crate::diff::{MergedId, TraceDiff};
 use crate::side::{PerSide, Side};
@@ -24,7 +25,7 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
         // A leak makes the allocator request more memory from the driver, so such changes are folded into the leak.
         for at in drafts.find(ChangeKind::Allocator) {
             let draft = drafts.at(at);
-            if !draft.subject.is_empty() || !draft.names[grown].is_empty() {
+            if draft.subject != Subject::Whole || !draft.names[grown].is_empty() {
                 drafts.fold(at, leak);
             }
         }
@@ -53,7 +54,7 @@ fn leaks(drafts: &mut Drafts<'_>) -> Option<(usize, Side)> {
         nodes.extend(leak.calls.iter().map(|&(node, _)| node));
     }
     let &first = nodes.first()?;
-    let at = drafts.draft(ChangeKind::Leak, &sentences.join("; "));
+    let at = drafts.draft(ChangeKind::Leak, Subject::Sentence(sentences.join("; ")));
     drafts.at(at).nodes = nodes;
     drafts.at(at).position = Position::above(diff, first);
     Some((at, side))

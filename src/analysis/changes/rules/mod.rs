@@ -9,6 +9,7 @@ pub(super) mod compiled;
 pub(super) mod consequences;
 mod counted;
 mod folding;
+pub(super) mod folds;
 mod inside;
 pub(super) mod kernels;
 pub(super) mod libraries;

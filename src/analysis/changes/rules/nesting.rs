@@ -6,9 +6,7 @@ use crate::analysis::changes::counts::Counts;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::scale::Scale;
-
-/// Subject of the recording change that contains all calls whose nesting is uncertain.
-pub(in crate::analysis::changes) const NESTING: &str = "nesting";
+use crate::analysis::changes::subject::Subject;
 
 /// The kinds of changes that consist of calls without a counterpart.
 const OF_CALLS: [ChangeKind; 6] = [
@@ -35,7 +33,7 @@ pub(super) fn fold(drafts: &mut Drafts<'_>) {
     let all = OF_CALLS.into_iter().flat_map(|kind| drafts.find(kind));
     let found: Vec<usize> = all.filter(is_nested_otherwise).collect();
     if !found.is_empty() {
-        let nesting = drafts.draft(ChangeKind::Recording, NESTING);
+        let nesting = drafts.draft(ChangeKind::Recording, Subject::Nesting);
         found.into_iter().for_each(|at| drafts.fold(at, nesting));
     }
 }

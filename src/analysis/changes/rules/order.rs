@@ -2,10 +2,8 @@
 
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
+use crate::analysis::changes::subject::Subject;
 use crate::diff::MergedId;
-
-/// Subject for a change in the order of calls.
-pub(in crate::analysis::changes) const ORDER: &str = "order";
 
 /// Reports moved ops if nothing else changed. If something else changed, an op may have been removed at one position
 /// and added at another instead of being moved.
@@ -15,7 +13,7 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>, moved: &[Merg
         return;
     }
     // Moved ops are unchanged, so a difference in their times counts as a speed difference in unchanged code.
-    let at = drafts.draft(ChangeKind::Ops, ORDER);
+    let at = drafts.draft(ChangeKind::Ops, Subject::Order);
     drafts.at(at).nodes.extend(moved);
     drafts.at(at).position = drafts.position_at(moved[0]);
 }

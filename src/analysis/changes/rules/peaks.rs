@@ -7,6 +7,7 @@
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::{Position, either};
+use crate::analysis::changes::subject::Subject;
 use crate::analysis::memory::{
     DeviceUsage, LiveSet, MemoryPlace, bytes, live_sets, memory_timeline,
 };
@@ -112,7 +113,7 @@ fn peak(
     if !parts.is_empty() {
         sentence += &format!(": {}", parts.join(", "));
     }
-    let at = drafts.draft(ChangeKind::Memory, &sentence);
+    let at = drafts.draft(ChangeKind::Memory, Subject::Sentence(sentence));
     if let Some(&first) = nodes.first() {
         drafts.at(at).position = Position::above(diff, first);
     }
@@ -167,7 +168,7 @@ fn reserved(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&Device
         bytes(one),
         bytes(usages.candidate.peak())
     );
-    drafts.draft(ChangeKind::Allocator, &sentence);
+    drafts.draft(ChangeKind::Allocator, Subject::Sentence(sentence));
 }
 
 /// The temporary blocks that are allocated by the matched ops of one name.
@@ -242,7 +243,7 @@ fn workspaces(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&Devi
             words(Side::Candidate),
             words(Side::Baseline)
         );
-        let at = drafts.draft(ChangeKind::Workspace, &sentence);
+        let at = drafts.draft(ChangeKind::Workspace, Subject::Sentence(sentence));
         drafts.at(at).position = Position::above(drafts.diff, workspace.nodes[0]);
         drafts.at(at).nodes = workspace.nodes;
     }

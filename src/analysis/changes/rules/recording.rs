@@ -3,6 +3,7 @@
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::identity::gpu_events;
 use crate::analysis::changes::kind::ChangeKind;
+use crate::analysis::changes::subject::Subject;
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 
@@ -18,7 +19,7 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
     });
     let has_gpu = gpu_events(drafts.diff);
     if has_gpu.baseline != has_gpu.candidate {
-        let at = drafts.draft(ChangeKind::Recording, "");
+        let at = drafts.draft(ChangeKind::Recording, Subject::Whole);
         let recorded = if has_gpu.baseline { Side::Baseline } else { Side::Candidate };
         drafts.at(at).name(recorded, "GPU events");
     }
@@ -26,7 +27,7 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
     for (code, part) in PARTS.into_iter().filter(|_| has_ops) {
         let lacks = PerSide::from_fn(|side: Side| notes[side].get(code).is_some());
         if lacks.baseline != lacks.candidate {
-            let at = drafts.draft(ChangeKind::Recording, "");
+            let at = drafts.draft(ChangeKind::Recording, Subject::Whole);
             let recorded = if lacks.baseline { Side::Candidate } else { Side::Baseline };
             drafts.at(at).name(recorded, part);
         }

@@ -1,8 +1,8 @@
 //! Reports compiled regions and graph launches, together with the calls that they replaced.
 
-use super::compiled::DIVIDED;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
+use crate::analysis::changes::subject::Subject;
 use crate::analysis::changes::survey::{is_compiling, launches_graph};
 use crate::analysis::steps::StepPairs;
 use crate::diff::{RegionKind, TraceDiff};
@@ -20,7 +20,7 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
         let tree = diff.tree(region.side);
         let is_graph = tree.subtree(region.call).any(|call| launches_graph(tree, call));
         let kind = if is_graph { ChangeKind::Graphs } else { ChangeKind::Compilation };
-        let at = drafts.draft(kind, region.side.label());
+        let at = drafts.draft(kind, Subject::Side(region.side));
         let node = diff.region_node(region);
         if drafts.at(at).nodes.is_empty() {
             drafts.at(at).position = drafts.position_above(node);
@@ -55,7 +55,7 @@ fn divided(drafts: &mut Drafts<'_>) {
     let steps = PerSide::from_fn(|side| drafts.wall.totals(side).steps.max(1));
     let is_on_both = count.baseline > 0 && count.candidate > 0;
     if is_on_both && count.baseline * steps.candidate != count.candidate * steps.baseline {
-        let at = drafts.draft(ChangeKind::Compilation, DIVIDED);
+        let at = drafts.draft(ChangeKind::Compilation, Subject::Divided);
         drafts.at(at).pair(&count.baseline.to_string(), &count.candidate.to_string());
     }
     // If only one side runs compiled code but the alignment did not find the calls that it replaced, report only how
@@ -64,7 +64,7 @@ fn divided(drafts: &mut Drafts<'_>) {
         .into_iter()
         .any(|kind| !drafts.find(kind).is_empty());
     if let Some(side) = only(count).filter(|_| !has_region) {
-        let at = drafts.draft(ChangeKind::Compilation, side.label());
+        let at = drafts.draft(ChangeKind::Compilation, Subject::Side(side));
         drafts.at(at).names[side].insert("region".to_owned(), count[side]);
     }
     if code.baseline.is_compiled_now != code.candidate.is_compiled_now {

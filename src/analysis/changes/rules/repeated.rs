@@ -1,12 +1,12 @@
 //! Folds the consequences of a model or layer that is called more or less often: work outside of the model that is
 //! repeated with it, and ops that seem to have other sizes, because they were matched with those of another layer.
 
-use super::arguments::OPTIMIZER;
 use super::calls::CASTS;
 use super::folding::{fold_where, names};
 use crate::analysis::changes::counts::Counts;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
+use crate::analysis::changes::subject::Subject;
 use crate::analysis::changes::survey::Modules;
 use crate::diff::TraceDiff;
 use crate::side::{PerSide, Side};
@@ -29,7 +29,7 @@ fn with_the_model(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     }
     let counts = Counts::of(drafts.diff, drafts.compared);
     for at in models {
-        let calls = modules.calls(&drafts.all()[at].subject);
+        let calls = modules.calls(drafts.all()[at].subject.class());
         // The data loader runs more often with the model; its ops may also run elsewhere.
         fold_where(drafts, at, &[ChangeKind::InputPipeline], |draft| {
             draft.names.baseline.is_empty() || draft.names.candidate.is_empty()
@@ -60,7 +60,7 @@ fn sizes_of_other_layers(drafts: &mut Drafts<'_>) {
     let Some(cause) = layers.or(order) else { return };
     let shapes = drafts.find(ChangeKind::Shapes);
     let shapes: Vec<usize> =
-        shapes.into_iter().filter(|&at| drafts.all()[at].subject != OPTIMIZER).collect();
+        shapes.into_iter().filter(|&at| drafts.all()[at].subject != Subject::Optimizer).collect();
     if shapes.is_empty() {
         return;
     }

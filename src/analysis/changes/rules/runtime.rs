@@ -4,6 +4,7 @@ use crate::analysis::account::{Row, RowKind};
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
+use crate::analysis::changes::subject::Subject;
 use crate::analysis::steps::StepPairs;
 use crate::diff::{MergedId, TraceDiff};
 use crate::program::{Measure, is_synchronisation};
@@ -85,7 +86,7 @@ fn more_allocations(drafts: &mut Drafts<'_>, calls: &PerSide<Vec<CallId>>) {
         more.0,
         less.1
     );
-    let at = drafts.draft(ChangeKind::Allocator, &sentence);
+    let at = drafts.draft(ChangeKind::Allocator, Subject::Sentence(sentence));
     for side in Side::BOTH {
         for &call in &calls[side] {
             if drafts.diff.partner(side, call).is_none() {
@@ -107,7 +108,7 @@ fn only_on_one_side(drafts: &mut Drafts<'_>, kind: ChangeKind, calls: &PerSide<V
         if calls[side].is_empty() || !calls[side.other()].is_empty() || !counts {
             continue;
         }
-        let at = drafts.draft(kind, "");
+        let at = drafts.draft(kind, Subject::Whole);
         for &call in &calls[side] {
             drafts.add_root(at, diff.merged().of(side, call));
             drafts.at(at).name(side, diff.tree(side).name(call));
@@ -150,7 +151,7 @@ fn synchronizations(drafts: &mut Drafts<'_>) {
         if !drafts.is_placed() && count.baseline == count.candidate {
             continue;
         }
-        let at = drafts.draft(ChangeKind::Synchronization, &position.words());
+        let at = drafts.draft(ChangeKind::Synchronization, Subject::At(position.clone()));
         for call in calls {
             drafts.add_root(at, merged.of(side, call));
             drafts.at(at).name(side, diff.tree(side).name(call));
@@ -185,7 +186,7 @@ fn streams(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
         rows.flat_map(|(_, row)| of(row)).collect::<BTreeSet<_>>().len()
     });
     if counts.baseline != counts.candidate && counts.baseline.min(counts.candidate) > 0 {
-        let at = drafts.draft(ChangeKind::Streams, "");
+        let at = drafts.draft(ChangeKind::Streams, Subject::Whole);
         drafts.at(at).pair(&counts.baseline.to_string(), &counts.candidate.to_string());
         let merged = diff.merged();
         let is_graph = |&node: &MergedId| {
