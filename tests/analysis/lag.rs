@@ -5,12 +5,14 @@ use crate::support::compared::{analyse_texts, compare_files};
 use crate::support::enter_root;
 use crate::support::files::unpacked;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::Path;
 use tracetree::analysis::lag::Lag;
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
 const EAGER: &str = "examples/traces/h100/resnet_eager.pt.trace.json.gz";
+const BASE: &str = "examples/traces/known/gpu_base.pt.trace.json.gz";
 const PAIRS: [(&str, &str); 4] = [
     (EAGER, "examples/traces/h100/resnet_tf32_off.pt.trace.json.gz"),
     (EAGER, "examples/traces/h100/resnet_compiled.pt.trace.json.gz"),
@@ -109,19 +111,85 @@ fn a_pause_is_lost_where_it_is() {
     assert!(parts[0].starts_with("forward") && parts[1].starts_with("backward"), "{parts:?}");
 }
 
-#[test]
-fn the_end_of_the_curve_is_the_difference_between_the_recorded_steps() {
-    let (one, two) = PAIRS[0];
-    let lag = compare_files(PerSide::new(one, two), |analysis| analysis.lag().clone());
-    let shown = lag.steps.expect("steps");
-    let length = |path: &str, step: usize| {
-        let trace: Value = serde_json::from_str(&text(path)).expect("JSON");
-        steps(&trace)[step].1
+/// The end of the last GPU event that each step of a trace launched, in µs. An event is launched by the host event with
+/// its correlation id.
+fn ends_of_work(trace: &Value) -> Vec<f64> {
+    let events = trace["traceEvents"].as_array().expect("events");
+    let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+    let id = |event: &Value| event["args"]["correlation"].as_i64();
+    let is_launch =
+        |event: &&Value| event["cat"] == "cuda_runtime" || event["cat"] == "cuda_driver";
+    let launches: BTreeMap<i64, f64> = events
+        .iter()
+        .filter(is_launch)
+        .filter_map(|event| Some((id(event)?, number(&event["ts"]))))
+        .collect();
+    let is_gpu = |event: &&Value| {
+        ["kernel", "gpu_memcpy", "gpu_memset"].iter().any(|category| event["cat"] == *category)
     };
-    let recounted = length(two, shown.candidate.index()) - length(one, shown.baseline.index());
-    assert!(
-        (lag.total().0 as f64 / 1_000.0 - recounted).abs() < 1.0,
-        "{:?} {recounted}",
-        lag.total()
-    );
+    let work: Vec<(f64, f64)> = events
+        .iter()
+        .filter(is_gpu)
+        .filter_map(|event| {
+            let launch = launches.get(&id(event)?)?;
+            Some((*launch, number(&event["ts"]) + number(&event["dur"])))
+        })
+        .collect();
+    let of_step = |(start, time): (f64, f64)| {
+        let own = work.iter().filter(|(launch, _)| (start..=start + time).contains(launch));
+        own.map(|(_, end)| *end).fold(f64::NEG_INFINITY, f64::max)
+    };
+    steps(trace).into_iter().map(of_step).collect()
+}
+
+#[test]
+fn the_end_of_the_curve_is_the_difference_between_the_work_of_the_steps() {
+    for (one, two) in [
+        (BASE, "examples/traces/known/gpu_again.pt.trace.json.gz"),
+        // The host runs several steps ahead of the GPU in the first recording, and waits for it in the second.
+        (BASE, "examples/traces/known/gpu_sync.pt.trace.json.gz"),
+    ] {
+        let lag = compare_files(PerSide::new(one, two), |analysis| analysis.lag().clone());
+        let shown = lag.steps.expect("steps");
+        let length = |path: &str, step: usize| {
+            let ends = ends_of_work(&serde_json::from_str(&text(path)).expect("JSON"));
+            assert!(step > 0 && step + 1 < ends.len(), "a step in the middle: {step}");
+            ends[step] - ends[step - 1]
+        };
+        let recounted = length(two, shown.candidate.index()) - length(one, shown.baseline.index());
+        let total = lag.total().0 as f64 / 1_000.0;
+        assert!((total - recounted).abs() < 1.0, "{one} → {two}: {total} {recounted}");
+    }
+}
+
+#[test]
+fn a_host_that_runs_ahead_of_the_gpu_is_not_behind() {
+    for other in ["gpu_again", "gpu_sleep"] {
+        let other = format!("examples/traces/known/{other}.pt.trace.json.gz");
+        compare_files(PerSide::new(BASE, other.as_str()), |analysis| {
+            let lag = analysis.lag();
+            let step = lag.length.baseline.0.max(lag.length.candidate.0);
+            let most = lag.largest()[0];
+            assert!(most.lost.0.abs() < step / 5, "{other}: {most:?} of {step}");
+        });
+    }
+}
+
+#[test]
+fn work_without_a_counterpart_gets_the_time_that_it_takes() {
+    let (one, two) = PAIRS[3];
+    for (paths, sign) in [(PerSide::new(one, two), 1), (PerSide::new(two, one), -1)] {
+        compare_files(paths, |analysis| {
+            let lag = analysis.lag();
+            let diff = analysis.diff();
+            let of_part = |name: &str| lag.parts.iter().find(|part| part.title.contains(name));
+            let added = analysis.changes().list()[0].nodes[0];
+            let node = diff.merged().node(added);
+            let found = Side::BOTH.into_iter().find_map(|side| Some((side, node.call(side)?)));
+            let (side, call) = found.expect("a call");
+            let layer = of_part(diff.plain_name(side, call));
+            let lost = layer.map_or(0, |part| part.lost.0);
+            assert_eq!(lost.signum(), sign, "{:?} in {:?}", layer, lag.parts);
+        });
+    }
 }

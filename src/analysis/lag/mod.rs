@@ -6,14 +6,18 @@
 //! ```
 //! The lag at an anchor is the time from the start of the candidate's step to the start of the call, minus the same
 //! time of the baseline. What the lag grows by until the next anchor is lost in the part of the program that the anchor
-//! belongs to, so the times of all parts add up to the difference between the two steps.
+//! belongs to, so the times of all parts add up to the difference between the two steps. If other work without a
+//! counterpart runs between two anchors, the time from the end of the first anchor is lost in this work.
+//!
+//! On the GPU, a step lasts from the end of the work of earlier steps to the end of its own work, as in the step time.
+//! The host may run several steps ahead of it.
 
 use super::account::Ledger;
 use super::in_order::longest_in_order;
 use super::layers::LayerPairs;
 use super::steps::StepRow;
 use super::wall::Wall;
-use crate::diff::{MergedId, Relation, TraceDiff};
+use crate::diff::{MergedId, Region, Relation, TraceDiff};
 use crate::program::{Measure, Phase, StepId};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -23,14 +27,14 @@ use rustc_hash::FxHashMap;
 /// Where one step of the candidate falls behind its counterpart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lag {
-    /// The compared steps: of all pairs of steps, the pair whose difference is the median. `None` if a side has no
-    /// steps; the recordings are then compared as a whole.
+    /// The compared steps: of all pairs of steps, the pair whose difference is nearest to the mean. `None` if a side has
+    /// no steps; the recordings are then compared as a whole.
     pub steps: Option<PerSide<StepId>>,
-    /// Start of the step on each side, on that side's clock.
+    /// Start of the step on each side, on that side's clock: on the GPU, the end of the work of earlier steps.
     pub start: PerSide<Nanos>,
-    /// Duration of the step on each side.
+    /// Duration of the step on each side, from its start to the end of its work.
     pub length: PerSide<Nanos>,
-    /// The anchors in the order in which they start, on both sides.
+    /// The anchors in the order in which they start on both sides, and the points at which other work begins.
     pub points: Vec<LagPoint>,
     /// The parts of the program, in the order in which they first run.
     pub parts: Vec<LagPart>,
@@ -88,47 +92,95 @@ pub(in crate::analysis) fn lag(
     layers: &LayerPairs,
     wall: &Wall,
 ) -> Lag {
-    let steps = median_step(rows);
-    let span = |side: Side| match steps {
-        Some(steps) => {
+    let steps = typical_step(rows);
+    let spans = PerSide::from_fn(|side| match (steps, ledger.measure()) {
+        (Some(steps), Measure::GpuTime) => gpu_span(diff, side, steps[side]),
+        (Some(steps), Measure::HostSelfTime) => {
             let span = diff.steps(side).span(steps[side]);
             (span.start, span.end)
         }
-        None => (wall.windows()[side].start, wall.windows()[side].end),
-    };
-    let spans = PerSide::from_fn(span);
+        (None, _) => {
+            let (window, totals) = (wall.windows()[side], wall.totals(side));
+            (window.end - totals.busy - totals.idle, window.end)
+        }
+    });
     let step = Step { diff, steps, start: spans.map(|span| span.0) };
     let mut anchors = match ledger.measure() {
         Measure::GpuTime => step.gpu_events(),
         Measure::HostSelfTime => step.outermost_ops(),
     };
     anchors.extend(step.regions());
+    let length = spans.map(|(start, end)| end - start);
+    anchors.retain(|anchor| {
+        Side::BOTH.iter().all(|&side| (Nanos::ZERO..=length[side]).contains(&anchor.at[side]))
+    });
     anchors.sort_by_key(|anchor| (anchor.at.baseline, anchor.at.candidate));
     // Calls on different streams may start in another order on the other side; such calls show nothing about the step.
     let anchors: Vec<(usize, Anchor)> = anchors.into_iter().enumerate().collect();
     let anchors = longest_in_order(&anchors, |&(at, anchor)| (anchor.at.candidate, at));
     let anchors: Vec<Anchor> = anchors.into_iter().map(|(_, anchor)| anchor).collect();
-    divided(diff, layers, steps, spans, &anchors)
+    let others = match ledger.measure() {
+        Measure::GpuTime => step.without_counterpart(),
+        Measure::HostSelfTime => PerSide::default(),
+    };
+    let mut divided = Divided::new(diff, layers);
+    divided.add_all(&anchors, &others, length);
+    let Divided { parts, points, .. } = divided;
+    Lag { steps, start: spans.map(|span| span.0), length, points, parts }
 }
 
-/// The steps that both sides have and whose difference is the median; the earlier of two that are as close.
-fn median_step(rows: &[StepRow]) -> Option<PerSide<StepId>> {
+/// The steps that both sides have and whose difference is nearest to the mean difference; the earlier of two that are as
+/// near.
+fn typical_step(rows: &[StepRow]) -> Option<PerSide<StepId>> {
     let steps = rows.iter().filter_map(|row| {
         let ids = row.steps.as_ref().map(|step| step.as_ref().map(|step| step.id));
         let difference = row.figures.as_ref().map(|figures| figures.wall()).difference();
-        Some((PerSide::new(ids.baseline?, ids.candidate?), difference))
+        Some((PerSide::new(ids.baseline?, ids.candidate?), i128::from(difference.0)))
     });
-    let steps: Vec<(PerSide<StepId>, Nanos)> = steps.collect();
-    let mut differences: Vec<i64> = steps.iter().map(|(_, difference)| difference.0).collect();
-    differences.sort_unstable();
-    let median = *differences.get(differences.len() / 2)?;
-    steps.into_iter().min_by_key(|(_, difference)| (difference.0 - median).abs()).map(|step| step.0)
+    let steps: Vec<(PerSide<StepId>, i128)> = steps.collect();
+    let (sum, count) = (steps.iter().map(|step| step.1).sum::<i128>(), steps.len() as i128);
+    steps
+        .into_iter()
+        .min_by_key(|(_, difference)| (difference * count - sum).abs())
+        .map(|step| step.0)
+}
+
+/// From the end of the GPU work that was launched before a step to the end of the step's own work. The first step starts
+/// no earlier than on the host, and the last step ends no earlier.
+fn gpu_span(diff: &TraceDiff, side: Side, step: StepId) -> (Nanos, Nanos) {
+    let (tree, steps) = (diff.tree(side), diff.steps(side));
+    let events: Vec<(Option<StepId>, Nanos, Nanos)> = tree
+        .calls()
+        .filter(|&call| tree.kind(call) == CallKind::Gpu && !tree.is_captured(call))
+        .filter_map(|call| {
+            let event = tree.event(call)?;
+            Some((steps.step(call), tree.trace().start(event), tree.trace().end(event)))
+        })
+        .collect();
+    // When the work before a step ends; `None` if there is none.
+    let end_before = |at: StepId| {
+        let own = events.iter().filter(|(of, ..)| of.is_some_and(|of| of >= at));
+        let first = own.map(|(_, start, _)| *start).min()?;
+        let before =
+            events.iter().filter(|(of, start, _)| of.is_none_or(|of| of < at) && *start < first);
+        before.map(|(.., end)| (*end).min(first)).max()
+    };
+    let span = steps.span(step);
+    let own = events.iter().filter(|(of, ..)| *of == Some(step)).map(|(.., end)| *end).max();
+    let is_first = step.index() == 0;
+    let start =
+        end_before(step).map_or(span.start, |end| if is_first { end.max(span.start) } else { end });
+    let next = (step.index() + 1 < steps.len()).then(|| StepId(step.0 + 1));
+    let end = next.and_then(end_before).or(own).unwrap_or(span.end);
+    (start, if next.is_none() { end.max(span.end) } else { end }.max(start))
 }
 
 /// A matched call that starts in the step on both sides.
 #[derive(Debug, Clone, Copy)]
 struct Anchor {
     at: PerSide<Nanos>,
+    /// When the call, or the last GPU event of a region, ends.
+    end: PerSide<Nanos>,
     /// The call that shows which part of the program the anchor belongs to.
     call: (Side, CallId),
 }
@@ -155,6 +207,12 @@ impl Step<'_> {
         Some(tree.trace().start(event) - self.start[side])
     }
 
+    /// The end of a call that is in the step.
+    fn end(&self, side: Side, call: CallId, at: Nanos) -> Nanos {
+        let tree = self.tree(side);
+        tree.event(call).map_or(at, |event| at + tree.trace().duration(event))
+    }
+
     fn anchor(&self, call: CallId) -> Option<Anchor> {
         let partner = self.diff.partner(Side::Baseline, call)?;
         let has_moved = self.diff.relation(Side::Baseline, call) == Relation::Moved;
@@ -162,7 +220,37 @@ impl Step<'_> {
             self.since(Side::Baseline, call).filter(|_| !has_moved)?,
             self.since(Side::Candidate, partner)?,
         );
-        Some(Anchor { at, call: (Side::Baseline, call) })
+        let end = PerSide::new(
+            self.end(Side::Baseline, call, at.baseline),
+            self.end(Side::Candidate, partner, at.candidate),
+        );
+        Some(Anchor { at, end, call: (Side::Baseline, call) })
+    }
+
+    /// The GPU events of the step without a counterpart in the other step, in the order in which they start.
+    fn without_counterpart(&self) -> PerSide<Vec<Other>> {
+        PerSide::from_fn(|side| {
+            let tree = self.tree(side);
+            let is_alone = |call: CallId| match self.diff.partner(side, call) {
+                None => true,
+                Some(partner) => self.since(side.other(), partner).is_none(),
+            };
+            // What runs in a region is part of its anchor.
+            let is_in_region = |call: CallId| self.diff.region_of(side, call).is_some();
+            let is_other = |call: &CallId| {
+                tree.kind(*call) == CallKind::Gpu && is_alone(*call) && !is_in_region(*call)
+            };
+            let mut others: Vec<Other> = tree
+                .calls()
+                .filter(is_other)
+                .filter_map(|call| {
+                    let at = self.since(side, call)?;
+                    Some(Other { at, time: self.end(side, call, at) - at, call })
+                })
+                .collect();
+            others.sort_by_key(|other| (other.at, other.call));
+            others
+        })
     }
 
     fn gpu_events(&self) -> Vec<Anchor> {
@@ -178,60 +266,126 @@ impl Step<'_> {
         tree.calls().filter(is_outermost).filter_map(|call| self.anchor(call)).collect()
     }
 
-    /// A region is one anchor: its first GPU event, and the first GPU event that it replaced.
+    /// A region is one anchor: its GPU events, and the GPU events that it replaced.
     fn regions(&self) -> Vec<Anchor> {
-        let first = |side: Side, call: CallId| {
+        let span = |side: Side, calls: &[CallId]| {
             let tree = self.tree(side);
-            let below = (call.0..tree.end(call).0).map(CallId);
+            let below = calls.iter().flat_map(|&call| (call.0..tree.end(call).0).map(CallId));
             let events = below.filter(|&call| tree.kind(call) == CallKind::Gpu);
-            events.filter_map(|call| self.since(side, call)).min()
+            let spans = events.filter_map(|call| {
+                let at = self.since(side, call)?;
+                Some((at, self.end(side, call, at)))
+            });
+            spans.reduce(|one, two| (one.0.min(two.0), one.1.max(two.1)))
         };
-        let anchor = |region: &crate::diff::Region| {
-            let own = first(region.side, region.call)?;
-            let other = region.side.other();
-            let replaced = region.replaced.iter().filter_map(|&call| first(other, call)).min()?;
-            let mut at = PerSide::new(own, own);
-            at[other] = replaced;
-            Some(Anchor { at, call: (region.side, region.call) })
+        let anchor = |region: &Region| {
+            let own = span(region.side, &[region.call])?;
+            let other = span(region.side.other(), &region.replaced)?;
+            let spans = PerSide::seen_from(region.side, own, other);
+            let (at, end) = (spans.map(|span| span.0), spans.map(|span| span.1));
+            Some(Anchor { at, end, call: (region.side, region.call) })
         };
         self.diff.regions().iter().filter_map(anchor).collect()
     }
 }
 
-/// Divides the step at the anchors, and assigns each section to the part of the program of its anchor.
-fn divided(
-    diff: &TraceDiff,
-    layers: &LayerPairs,
-    steps: Option<PerSide<StepId>>,
-    spans: PerSide<(Nanos, Nanos)>,
-    anchors: &[Anchor],
-) -> Lag {
-    let length = spans.map(|(start, end)| end - start);
-    let mut parts = vec![LagPart {
-        title: "before the first matched work".to_owned(),
-        lost: anchors.first().map_or(length, |anchor| anchor.at).difference(),
-        worst: None,
-    }];
-    let mut known: FxHashMap<(Phase, &str), usize> = FxHashMap::default();
-    let mut worst: Vec<Nanos> = vec![Nanos::ZERO];
-    let mut points = Vec::with_capacity(anchors.len());
-    for (at, anchor) in anchors.iter().enumerate() {
-        let what = what_runs(diff, layers, anchor.call);
-        let part = *known.entry(what).or_insert_with(|| {
-            parts.push(LagPart { title: title(what), lost: Nanos::ZERO, worst: None });
-            worst.push(Nanos::ZERO);
-            parts.len() - 1
-        });
-        let next = anchors.get(at + 1).map_or(length, |next| next.at);
-        let lost = next.difference() - anchor.at.difference();
-        let node = diff.merged().of(anchor.call.0, anchor.call.1);
-        parts[part].lost += lost;
-        if parts[part].worst.is_none() || lost.0.abs() > worst[part].0.abs() {
-            (parts[part].worst, worst[part]) = (Some(node), lost);
-        }
-        points.push(LagPoint { at: anchor.at, node, part });
+/// A GPU event without a counterpart.
+#[derive(Debug, Clone, Copy)]
+struct Other {
+    at: Nanos,
+    time: Nanos,
+    call: CallId,
+}
+
+/// Assigns the sections between the anchors to the parts of the program.
+struct Divided<'a> {
+    diff: &'a TraceDiff,
+    layers: &'a LayerPairs,
+    parts: Vec<LagPart>,
+    /// The most that is lost in a section of each part.
+    worst: Vec<Nanos>,
+    known: FxHashMap<(Phase, &'a str), usize>,
+    points: Vec<LagPoint>,
+}
+
+impl<'a> Divided<'a> {
+    fn new(diff: &'a TraceDiff, layers: &'a LayerPairs) -> Divided<'a> {
+        let (parts, worst, points) = (Vec::new(), Vec::new(), Vec::new());
+        Divided { diff, layers, parts, worst, known: FxHashMap::default(), points }
     }
-    Lag { steps, start: spans.map(|span| span.0), length, points, parts }
+
+    /// Adds all sections of a step.
+    fn add_all(
+        &mut self,
+        anchors: &[Anchor],
+        others: &PerSide<Vec<Other>>,
+        length: PerSide<Nanos>,
+    ) {
+        let before = anchors.first().map_or(length, |anchor| anchor.at).difference();
+        self.part("before the first matched work".to_owned(), before);
+        for (at, anchor) in anchors.iter().enumerate() {
+            let next = anchors.get(at + 1).map(|next| next.at);
+            let until = next.unwrap_or(length);
+            let other = largest_between(others, anchor.at, until);
+            let end = PerSide::from_fn(|side| anchor.end[side].min(until[side]));
+            let is_divided = other.is_some() || next.is_none();
+            self.call(anchor.call, anchor.at, if is_divided { end } else { until });
+            match (other, next) {
+                (Some(call), _) => self.call(call, end, until),
+                (None, None) => {
+                    let lost = until.difference() - end.difference();
+                    let part = self.part("after the last matched work".to_owned(), lost);
+                    let node = self.diff.merged().of(anchor.call.0, anchor.call.1);
+                    self.points.push(LagPoint { at: end, node, part });
+                }
+                (None, Some(_)) => {}
+            }
+        }
+    }
+
+    fn part(&mut self, title: String, lost: Nanos) -> usize {
+        self.parts.push(LagPart { title, lost, worst: None });
+        self.worst.push(Nanos::ZERO);
+        self.parts.len() - 1
+    }
+
+    /// Adds a section in which a call runs.
+    fn call(&mut self, call: (Side, CallId), at: PerSide<Nanos>, until: PerSide<Nanos>) {
+        let what = what_runs(self.diff, self.layers, call);
+        let part = match self.known.get(&what) {
+            Some(&part) => part,
+            None => {
+                let part = self.part(title(what), Nanos::ZERO);
+                self.known.insert(what, part);
+                part
+            }
+        };
+        let lost = until.difference() - at.difference();
+        let node = self.diff.merged().of(call.0, call.1);
+        let of_part = &mut self.parts[part];
+        of_part.lost += lost;
+        if of_part.worst.is_none() || lost.0.abs() > self.worst[part].0.abs() {
+            (of_part.worst, self.worst[part]) = (Some(node), lost);
+        }
+        self.points.push(LagPoint { at, node, part });
+    }
+}
+
+/// The longest GPU event without a counterpart that starts between two points.
+fn largest_between(
+    others: &PerSide<Vec<Other>>,
+    from: PerSide<Nanos>,
+    until: PerSide<Nanos>,
+) -> Option<(Side, CallId)> {
+    let of_side = |side: Side| {
+        let all = &others[side];
+        let first = all.partition_point(|other| other.at < from[side]);
+        let end = all.partition_point(|other| other.at < until[side]);
+        all[first..end.max(first)].iter().map(move |other| (other.time, side, other.call))
+    };
+    let all = Side::BOTH.into_iter().flat_map(of_side);
+    all.max_by_key(|&(time, side, call)| (time, std::cmp::Reverse((side, call))))
+        .map(|(_, side, call)| (side, call))
 }
 
 /// What runs at an anchor: the phase, and the layer or, outside of layers, the op.
@@ -243,7 +397,9 @@ fn what_runs<'a>(
     let place = layers.places()[layers.place_of(side, call)];
     let layer = layers.instance(place, side);
     let what = if layer.is_empty() {
-        let op = diff.lowest_common_op(side, call);
+        let tree = diff.tree(side);
+        let own = || tree.ancestors(call).find(|&above| tree.kind(above) == CallKind::Op);
+        let op = diff.lowest_common_op(side, call).or_else(own);
         diff.plain_name(side, op.unwrap_or(call))
     } else {
         layer

@@ -7,7 +7,7 @@ mod svg;
 use super::text::{Unit, one_line};
 use crate::analysis::Analysis;
 use crate::analysis::lag::{Lag, LagPart};
-use crate::side::Side;
+use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
 #[cfg(feature = "html")]
@@ -16,8 +16,8 @@ pub(super) use svg::write_svg;
 
 /// Maximum number of parts that are listed.
 const LISTED: usize = 10;
-/// Below this number of anchors, there is nothing to draw.
-const FEWEST: usize = 3;
+/// Below this number of points, there is nothing to draw.
+const FEWEST: usize = 2;
 /// The levels of a line of block characters, lowest first.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
@@ -44,10 +44,29 @@ pub fn lag_text(analysis: &Analysis, width: usize) -> Option<LagText> {
         (signed(part.lost), title)
     });
     Some(LagText {
-        title: format!("{}: {} at the end", title(analysis, lag), signed(lag.total())),
+        title: format!("{}: {}", title(analysis, lag), at_the_end(analysis, lag)),
         blocks: blocks(lag, width),
         parts: parts.collect(),
     })
+}
+
+/// How far the candidate is behind at the end of the step, and the mean of all steps if it differs.
+pub(super) fn at_the_end(analysis: &Analysis, lag: &Lag) -> String {
+    let unit = Unit::fitting(lag.length);
+    let words = |time: Nanos| {
+        let (time, word) = if time < Nanos::ZERO { (-time, "ahead") } else { (time, "behind") };
+        format!("{} {} {word}", unit.show(time), unit.label())
+    };
+    let own = words(lag.total());
+    let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
+    let per_step = totals.map(|of| Nanos((of.busy + of.idle).0 / of.steps.max(1) as i64));
+    let mean = words(per_step.difference());
+    match lag.steps {
+        Some(_) if totals.baseline.steps > 1 && mean != own => {
+            format!("{own} at the end (all steps: {mean} on average)")
+        }
+        _ => format!("{own} at the end"),
+    }
 }
 
 /// The lag, if there are enough anchors and any time differs.

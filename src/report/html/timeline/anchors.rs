@@ -2,11 +2,13 @@
 //! programs.
 
 use super::lanes::Placed;
+use super::shown::Shown;
 use super::slice::ticks;
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
 use crate::report::html::texts::{PageText, Texts};
 use crate::report::text::one_line;
+use crate::side::Side;
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 
@@ -24,14 +26,20 @@ pub(super) struct Anchors {
 }
 
 /// The anchors; if there are too many, only those of the drawn calls.
-pub(super) fn of(analysis: &Analysis, placed: &[Placed<'_>], texts: &mut Texts) -> Anchors {
+pub(super) fn of(
+    analysis: &Analysis,
+    shown: &Shown,
+    placed: &[Placed<'_>],
+    texts: &mut Texts,
+) -> Anchors {
     let lag = analysis.lag();
     let drawn: FxHashSet<MergedId> = placed.iter().map(|placed| placed.slice.node).collect();
     let has_all = lag.points.len() <= MOST;
     let mut anchors = Anchors::default();
     let (mut last, mut part) = ([0, 0], None);
     for point in lag.points.iter().filter(|point| has_all || drawn.contains(&point.node)) {
-        let [start1, start2] = [ticks(point.at.baseline), ticks(point.at.candidate)];
+        let [start1, start2] =
+            Side::BOTH.map(|side| ticks(shown.since(side, lag.start[side] + point.at[side])));
         if part != Some(point.part) {
             part = Some(point.part);
             let title = texts.id(&one_line(&lag.parts[point.part].title));

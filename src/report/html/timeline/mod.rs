@@ -88,7 +88,7 @@ pub(super) fn of(analysis: &Analysis, tree: &PageTree<'_>, texts: &mut Texts) ->
         host: Side::BOTH.map(|side| ticks(shown.host_time(side))),
         end: Side::BOTH.map(|side| ticks(shown.end(side))),
         lanes,
-        anchors: anchors::of(analysis, &placed, texts),
+        anchors: anchors::of(analysis, &shown, &placed, texts),
         slices: Slices::of(&placed),
         parts,
         remark,

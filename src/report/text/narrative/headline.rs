@@ -1,6 +1,7 @@
 //! Writes the headline, the evidence for it, and the sentence about the leading change.
 
-use super::Layer;
+use super::Line;
+use super::layers::Layers;
 use crate::analysis::changes::{Change, ChangeKind};
 use crate::analysis::steps::WallBasis;
 use crate::analysis::verdict::{Repeats, Verdict};
@@ -171,15 +172,35 @@ fn as_far(limit: Option<&str>) -> &'static str {
     if limit.is_some() { " as far as recorded" } else { "" }
 }
 
-/// The leading change with its cost, such as `Convolutions run in FP32 instead of TF32 at 22 ops per step: +2.65 ms`.
-pub(super) fn leading(analysis: &Analysis, certain: &Layer) -> String {
+/// The leading change with its cost, such as `Convolutions run in FP32 instead of TF32 at 22 ops per step: +2.65 ms`. If
+/// the cost has the other sign than the difference, the largest line follows.
+pub(super) fn leading(analysis: &Analysis, layers: &Layers) -> String {
     if let Some(state) = state(analysis) {
         return state;
     }
-    match certain.lines.first() {
-        Some(line) if line.shown.is_empty() => line.sentence.clone(),
-        Some(line) => format!("{}: {} per step", line.sentence, line.shown),
-        None => "No change in the program was found".to_owned(),
+    let Some(line) = layers.certain.lines.first() else {
+        return "No change in the program was found".to_owned();
+    };
+    let difference = analysis.changes().difference().0.signum();
+    let all = [&layers.certain, &layers.other_speed, &layers.within_noise];
+    let same_sign = all
+        .into_iter()
+        .flat_map(|layer| &layer.lines)
+        .filter(|other| other.cost.0.signum() == difference && !other.shown.is_empty());
+    let largest = same_sign.max_by_key(|line| line.cost.0.abs());
+    let is_opposite = difference != 0 && line.cost.0.signum() == -difference;
+    let own = with_cost(analysis, line);
+    match largest.filter(|_| is_opposite) {
+        Some(largest) => format!("{own}; largest: {}", with_cost(analysis, largest)),
+        None => own,
+    }
+}
+
+fn with_cost(analysis: &Analysis, line: &Line) -> String {
+    match analysis.compared().basis() {
+        _ if line.shown.is_empty() => line.sentence.clone(),
+        WallBasis::Steps => format!("{}: {} per step", line.sentence, line.shown),
+        WallBasis::Events => format!("{}: {}", line.sentence, line.shown),
     }
 }
 

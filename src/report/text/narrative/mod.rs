@@ -129,7 +129,7 @@ impl Narrative {
             inputs: headline::inputs(analysis),
             headline: headline::headline(analysis, figures),
             confidence: headline::confidence(analysis, figures),
-            leading: headline::leading(analysis, &layers.certain),
+            leading: headline::leading(analysis, &layers),
             split: headline::split(analysis, figures),
             state: headline::state(analysis),
             port: Port::of(analysis),

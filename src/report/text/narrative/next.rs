@@ -2,12 +2,14 @@
 
 use super::layers::Layers;
 use super::{Action, Line};
+use crate::analysis::changes::ChangeKind;
 use crate::analysis::comparability::damage;
 use crate::analysis::runs::has_runs;
 use crate::analysis::verdict::Verdict;
 use crate::analysis::{Analysis, Figures};
 use crate::side::Side;
 use crate::trace::{CAPTURE_FOLDER, Nanos};
+use crate::tree::CallKind;
 use std::collections::BTreeSet;
 
 /// Maximum number of suggested actions.
@@ -22,7 +24,9 @@ pub(super) fn actions(analysis: &Analysis, figures: Figures, layers: &Layers) ->
             command: String::new(),
         });
     }
-    actions.extend(layers.certain.lines.first().and_then(of_change));
+    let first = layers.certain.lines.first();
+    actions
+        .extend(first.and_then(|line| of_compilation(analysis, line).or_else(|| of_change(line))));
     let parts = [&layers.other_speed, &layers.within_noise];
     let parts = parts.into_iter().flat_map(|layer| layer.lines.iter().take(layer.notable));
     let slower = parts.filter(|line| line.cost > Nanos::ZERO);
@@ -43,6 +47,25 @@ pub(super) fn actions(analysis: &Analysis, figures: Figures, layers: &Layers) ->
     }
     actions.truncate(MOST);
     actions
+}
+
+/// Below this share of idle time, the host does not limit a step.
+const HOST_BOUND: f64 = 0.5;
+
+/// If compiled code makes the step longer because the device waits for the host, suggests what relieves the host.
+fn of_compilation(analysis: &Analysis, line: &Line) -> Option<Action> {
+    let change = &analysis.changes().list()[line.number?];
+    let totals = analysis.wall().totals(Side::Candidate);
+    let is_host_bound = totals.idle_share().is_some_and(|share| share > HOST_BOUND);
+    if change.kind != ChangeKind::Compilation || line.cost <= Nanos::ZERO || !is_host_bound {
+        return None;
+    }
+    let tree = analysis.tree(Side::Candidate);
+    let has_stacks = tree.calls().any(|call| tree.kind(call) == CallKind::Frame);
+    let stacks = if has_stacks { "record without Python stacks, which slow it; " } else { "" };
+    let text =
+        format!("the device waits for the host: {stacks}torch.compile(mode=\"reduce-overhead\")");
+    Some(Action { text, command: String::new() })
 }
 
 /// Suggests what to check about a change.
