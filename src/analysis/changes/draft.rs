@@ -48,6 +48,9 @@ pub(super) struct Draft {
     pub(super) switched: Option<Switched>,
     /// The operand whose size differs at the first op, if its name is known and it is not an input of the op.
     pub(super) operand: Option<Operand>,
+    /// For a change that the profiles state about a compiled program, the setting or code that usually causes it. The
+    /// subject of the draft is the sentence.
+    pub(super) stated: Option<&'static str>,
     /// What the unmatched calls on each side do, as far as their names reveal it.
     pub(super) marks: PerSide<Marks>,
     /// The draft that explains this draft, if any.
@@ -97,6 +100,8 @@ pub(super) struct Drafts<'a> {
     /// Whether positions distinguish changes. If only one side recorded frames, they do not, because the same call would
     /// have a position on one side only.
     is_placed: bool,
+    /// For each compiled program whose inputs have other sizes or types, by name, the change that states this.
+    of_programs: PerSide<BTreeMap<String, usize>>,
     /// For each outermost op of the backward pass, the op of the forward pass to which it belongs.
     forward: PerSide<FxHashMap<CallId, CallId>>,
 }
@@ -124,6 +129,7 @@ impl<'a> Drafts<'a> {
             of_root: vec![NONE; nodes],
             of_site: vec![NONE; nodes],
             is_placed: frames.baseline == frames.candidate,
+            of_programs: PerSide::default(),
             forward: diff.forward_of_backward(),
         }
     }
@@ -148,6 +154,7 @@ impl<'a> Drafts<'a> {
                 parameter: None,
                 switched: None,
                 operand: None,
+                stated: None,
                 marks: PerSide::default(),
                 cause: None,
             });
@@ -296,6 +303,22 @@ impl<'a> Drafts<'a> {
     pub(super) fn of_site(&self, node: MergedId) -> Option<usize> {
         let draft = self.of_site[node.index()];
         (draft != NONE).then_some(draft as usize)
+    }
+
+    /// Records that all calls of a compiled program process data of other sizes or types.
+    pub(super) fn add_program(&mut self, side: Side, program: &str, at: usize) {
+        self.of_programs[side].entry(program.to_owned()).or_insert(at);
+    }
+
+    /// The change that states that the compiled program around a node processes data of other sizes or types.
+    pub(super) fn of_program(&self, node: MergedId) -> Option<usize> {
+        if self.of_programs.baseline.is_empty() {
+            return None;
+        }
+        let (side, call) = either(self.diff, node);
+        let tree = self.diff.tree(side);
+        let mut above = tree.ancestors(call).filter(|&above| tree.kind(above) == CallKind::Frame);
+        above.find_map(|above| self.of_programs[side].get(tree.name(above)).copied())
     }
 
     /// Makes a draft a consequence of another draft, unless the first draft already has a cause.

@@ -15,7 +15,9 @@ pub(super) fn usual(diff: &TraceDiff, draft: &Draft) -> &'static str {
         formats.any(|format| format == "channels_last")
     };
     let kind = draft.kind;
-    if kind == ChangeKind::Ops && draft.subject == ANOMALY {
+    if let Some(usual) = draft.stated {
+        usual
+    } else if kind == ChangeKind::Ops && draft.subject == ANOMALY {
         "torch.autograd.set_detect_anomaly(True)"
     } else if kind == ChangeKind::Optimizer {
         optimizer::usual(&optimizer::reason(diff, draft).0)

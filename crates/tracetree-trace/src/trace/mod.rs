@@ -8,6 +8,7 @@ mod captured_call;
 mod category;
 mod columns;
 mod communication;
+mod compiled;
 mod digits;
 mod header;
 mod ids;
@@ -41,6 +42,8 @@ pub use columns::{
 #[doc(hidden)]
 pub use communication::is_communication_kernel;
 pub(crate) use communication::is_communication_op;
+#[doc(hidden)]
+pub use compiled::{CompiledProgram, ProgramInput};
 #[doc(hidden)]
 pub use digits::{push_fixed, push_whole};
 pub(crate) use header::PROGRAMS;

@@ -13,6 +13,7 @@ use super::inside;
 use super::libraries;
 use super::nesting;
 use super::parameters;
+use super::programs;
 use super::repeated;
 use super::replaced;
 use crate::analysis::changes::counts::{accumulations, is_accumulation};
@@ -35,6 +36,7 @@ const COPIES: [&str; 5] =
     ["aten::contiguous", "aten::clone", "aten::copy_", "CloneBackward0", "aten::empty_like"];
 
 pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
+    programs::claim(drafts);
     switches_into_kernels(drafts);
     modes_and_selection(drafts);
     into_environment(drafts);
