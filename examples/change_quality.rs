@@ -31,7 +31,7 @@ mod parts;
 mod support;
 
 use crosses::{Made, crosses, false_claims, named};
-use pairs::{KNOWN, SAME, compare, file};
+use pairs::{JAX, JAX_SAME, KNOWN, Known, SAME, compare, file};
 use parts::{Part, without};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Result, Write, stdout};
@@ -231,6 +231,11 @@ fn table(word: &str, out: &mut dyn Write) -> Result<()> {
         }
         recordings.extend([one, two]);
     }
+    for Known { baseline, candidate, kind, words } in JAX {
+        let made = [Made { kind, words }];
+        table.files("one change, JAX", baseline, candidate, &made)?;
+        table.files("one change, JAX", candidate, baseline, &made)?;
+    }
     for cross in crosses() {
         let class = match (hides(&cross.made), cross.made.len()) {
             (true, _) => "several changes, compiled",
@@ -240,7 +245,7 @@ fn table(word: &str, out: &mut dyn Write) -> Result<()> {
         };
         table.files(class, cross.baseline, cross.candidate, &cross.made)?;
     }
-    for (one, two) in SAME {
+    for (one, two) in SAME.into_iter().chain(JAX_SAME) {
         table.files("same program", one, two, &[])?;
         table.files("same program", two, one, &[])?;
     }

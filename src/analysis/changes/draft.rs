@@ -321,10 +321,11 @@ impl<'a> Drafts<'a> {
         above.find_map(|above| self.of_programs[side].get(tree.name(above)).copied())
     }
 
-    /// Makes a draft a consequence of another draft, unless the first draft already has a cause.
+    /// Makes a draft a consequence of another draft, unless the first draft already has a cause, or the profiles state it.
     pub(super) fn fold(&mut self, consequence: usize, cause: usize) {
         let cause = self.resolve(cause);
-        if consequence != cause && self.list[consequence].cause.is_none() {
+        let draft = &self.list[consequence];
+        if consequence != cause && draft.cause.is_none() && draft.stated.is_none() {
             self.list[consequence].cause = Some(cause);
             let nodes = std::mem::take(&mut self.list[consequence].nodes);
             let more = std::mem::take(&mut self.list[consequence].consequences);
@@ -335,7 +336,7 @@ impl<'a> Drafts<'a> {
     /// Merges a draft into another draft whose calls changed in the same way.
     pub(super) fn merge(&mut self, part: usize, whole: usize) {
         let whole = self.resolve(whole);
-        if part == whole || self.list[part].cause.is_some() {
+        if part == whole || self.list[part].cause.is_some() || self.list[part].stated.is_some() {
             return;
         }
         let nodes = std::mem::take(&mut self.list[part].nodes);

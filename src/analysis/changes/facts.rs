@@ -172,8 +172,7 @@ fn roots(diff: &TraceDiff, compared: &StepPairs) -> Vec<MergedId> {
         differs[id.index()] = is_inside && is_alone
             || diff.is_difference(node)
                 && !is_same_function(diff, node)
-                && !identity::is_label(diff, &frames, node)
-                && !identity::is_wait(diff, node);
+                && !identity::is_label(diff, &frames, node);
         is_claimed[id.index()] = is_in_root && is_alone
             || differs[id.index()]
                 && (!is_inside || kind != Some(CallKind::Frame))

@@ -83,7 +83,7 @@ impl Identity {
         let Some((side, call)) = node.calls().next() else { return false };
         let kind = diff.tree(side).kind(call);
         let is_counted = matches!(kind, CallKind::Op | CallKind::Runtime | CallKind::Gpu);
-        let is_unmatched = is_counted && diff.is_difference(node) && !is_wait(diff, node);
+        let is_unmatched = is_counted && diff.is_difference(node);
         if is_unmatched {
             if self.unmatched == 0 {
                 self.example = diff.plain_name(side, call).to_owned();
@@ -198,12 +198,12 @@ pub(super) fn gpu_events(diff: &TraceDiff) -> PerSide<bool> {
     })
 }
 
-/// Whether a node is a frame although the opposite side recorded no frames, or a scope on a pool of threads. Such a frame
-/// says nothing about the program; it only labels the calls inside it.
+/// Whether a node is a frame although the opposite side recorded no frames, a scope on a pool of threads, or a wait of
+/// XLA's runtime. Such a frame says nothing about the program; it only labels the calls inside it.
 pub(super) fn is_label(diff: &TraceDiff, frames: &PerSide<bool>, node: MergedNode) -> bool {
     let is_scope = |(side, call)| {
         let tree = diff.tree(side);
-        tree.kind(call) == CallKind::Frame && tree.is_pooled(call)
+        tree.kind(call) == CallKind::Frame && (tree.is_pooled(call) || tree.is_wait(call))
     };
     if node.calls().all(is_scope) {
         return true;
@@ -214,18 +214,6 @@ pub(super) fn is_label(diff: &TraceDiff, frames: &PerSide<bool>, node: MergedNod
         }
         MergedNode::Both(..) => false,
     }
-}
-
-/// Whether a node is a call in which XLA's runtime waits. How often it waits depends on the number of buffers and on the
-/// threads that happen to be idle, so such a call says nothing about the program.
-pub(super) fn is_wait(diff: &TraceDiff, node: MergedNode) -> bool {
-    const WAITS: [&str; 5] = ["Wait ", "::Await", "::BlockHost", "::WaitFor", "(wait for "];
-    node.calls().all(|(side, call)| {
-        let tree = diff.tree(side);
-        tree.trace().header().recorder == Recorder::Xla
-            && tree.kind(call) == CallKind::Op
-            && WAITS.iter().any(|mark| tree.name(call).contains(mark))
-    })
 }
 
 /// The recorded arguments that differ between two matched calls.

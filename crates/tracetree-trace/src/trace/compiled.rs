@@ -12,8 +12,8 @@ pub struct CompiledProgram {
     pub inputs: Vec<ProgramInput>,
     /// The name stacks of all instructions, such as `jvp(layer_0)/dot_general`, without the scope of the program.
     pub stacks: BTreeSet<String>,
-    /// PyTorch's names of the element types that matrix products and convolutions multiply.
-    pub products: BTreeSet<&'static str>,
+    /// PyTorch's names of the element types of all results.
+    pub elements: BTreeSet<&'static str>,
 }
 
 /// An input of a compiled program.

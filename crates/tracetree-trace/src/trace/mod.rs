@@ -46,8 +46,8 @@ pub(crate) use communication::is_communication_op;
 pub use compiled::{CompiledProgram, ProgramInput};
 #[doc(hidden)]
 pub use digits::{push_fixed, push_whole};
-pub(crate) use header::PROGRAMS;
 pub use header::{Device, Distributed, Header, Recorder};
+pub(crate) use header::{PROGRAMS, is_wait};
 pub use ids::{ArgumentsId, EventId, ThreadId, Uid};
 pub use losses::Losses;
 pub use memory::{MemoryDevice, MemoryEvent};

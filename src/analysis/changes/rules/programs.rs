@@ -73,7 +73,9 @@ fn fold(drafts: &mut Drafts<'_>, program: PerSide<&CompiledProgram>, changes: &[
             continue;
         }
         let is_consequence = !draft.nodes.is_empty() && draft.nodes.iter().all(is_inside);
-        if is_consequence || has_other_inputs && is_more_often(draft) {
+        // The runtime allocates what the compiler planned.
+        let is_planned = draft.kind == ChangeKind::Workspace;
+        if is_consequence || is_planned || has_other_inputs && is_more_often(draft) {
             let kind = draft.kind;
             let same = changes.iter().find(|&&change| drafts.all()[change].kind == kind);
             drafts.fold(at, same.copied().unwrap_or(first));

@@ -6,7 +6,11 @@ use crate::analysis::changes::phrases::short;
 use crate::analysis::changes::rules::arguments::plain_type;
 use crate::program::counted;
 use crate::trace::{CompiledProgram, ProgramInput};
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// The fields of optax with values that an optimizer averages over the steps.
+const AVERAGES: [&str; 6] = ["mu", "nu", "sum_of_squares", "trace", "v_col", "v_row"];
 
 /// The inputs of a program on both sides.
 pub(super) struct Inputs<'p> {
@@ -40,12 +44,44 @@ impl<'p> Inputs<'p> {
         })
     }
 
+    /// The inputs with names that the other side does not have, of each side.
+    fn only(&self) -> [Vec<&'p ProgramInput>; 2] {
+        [(self.one, 1), (self.two, 0)].map(|(program, other)| {
+            let inputs = program.inputs.iter();
+            inputs.filter(|input| self.counts[&class(&input.name)][other] == 0).collect()
+        })
+    }
+
+    /// Only one side keeps values that an optimizer of optax averages over the steps.
+    pub(super) fn optimizer(&self) -> Option<Stated> {
+        let [gone, new] = self.only().map(|inputs| {
+            let fields =
+                inputs.iter().filter_map(|input| input.name.split_once("].")?.1.split('[').next());
+            fields.filter(|field| AVERAGES.contains(field)).collect::<BTreeSet<&str>>()
+        });
+        let words = |fields: &BTreeSet<&str>| {
+            let of = if fields.contains("nu") { " (Adam)" } else { "" };
+            list(&fields.iter().collect::<Vec<_>>()) + of
+        };
+        let program = &self.one.name;
+        let sentence = match (gone.is_empty(), new.is_empty()) {
+            (true, true) => return None,
+            (true, false) => format!("The optimizer of {program} also keeps {}", words(&new)),
+            (false, true) => format!("The optimizer of {program} no longer keeps {}", words(&gone)),
+            (false, false) => {
+                format!(
+                    "The optimizer of {program} keeps {} instead of {}",
+                    words(&new),
+                    words(&gone)
+                )
+            }
+        };
+        Some(Stated { kind: ChangeKind::Optimizer, sentence, usual: "" })
+    }
+
     /// Inputs with names that the other side does not have, unless it has the same inputs under other names.
     pub(super) fn one_sided(&self) -> Option<Stated> {
-        let only = |of: &'p CompiledProgram, other: usize| -> Vec<&'p ProgramInput> {
-            of.inputs.iter().filter(|input| self.counts[&class(&input.name)][other] == 0).collect()
-        };
-        let [gone, new] = [only(self.one, 1), only(self.two, 0)];
+        let [gone, new] = self.only();
         let forms = |inputs: &[&ProgramInput]| {
             let mut forms: Vec<(Vec<u64>, &str)> =
                 inputs.iter().map(|input| (input.dimensions.clone(), input.element)).collect();
@@ -108,12 +144,15 @@ impl<'p> Inputs<'p> {
             }
         };
         // Another model has weights of other sizes, and most inputs are weights.
-        let is_of_data = 2 * other.len() <= pairs.len();
-        let usual = if is_of_data { "batch size, sequence length" } else { "model size" };
+        let usual = match (2 * other.len()).cmp(&pairs.len()) {
+            Ordering::Less => "batch size, sequence length",
+            Ordering::Equal => "",
+            Ordering::Greater => "model size",
+        };
         Some(Stated { kind: ChangeKind::Shapes, sentence, usual })
     }
 
-    /// Inputs, or the operands of matrix products, of other floating-point types.
+    /// Inputs of other floating-point types or, if these are the same, results.
     pub(super) fn types(&self) -> Option<Stated> {
         let types = |&(one, two): &(&ProgramInput, &ProgramInput)| {
             Some((plain_type(one.element)?, plain_type(two.element)?))
@@ -131,29 +170,30 @@ impl<'p> Inputs<'p> {
                 format!("{inputs} {two} instead of {one}")
             }
             None => {
-                let [one, two] = [&self.one.products, &self.two.products];
+                let [one, two] = [&self.one.elements, &self.two.elements].map(floats_of);
                 // A library may add up parts of a product in a larger type, so this type says nothing.
-                if reduced(one) == reduced(two) || one.is_empty() || two.is_empty() {
+                let is_reduced = |name: &&str| !matches!(*name, "float32" | "float64");
+                let reduced =
+                    |of: &[&'static str]| of.iter().copied().filter(is_reduced).collect::<Vec<_>>();
+                if reduced(&one) == reduced(&two) || one.is_empty() || two.is_empty() {
                     return None;
                 }
-                let [one, two] = [one, two].map(|types| {
-                    types
-                        .iter()
-                        .filter_map(|name| plain_type(name))
-                        .collect::<Vec<&str>>()
-                        .join(" and ")
-                });
-                format!("Matrix products in {program} multiply {two} instead of {one}")
+                let [one, two] = [one, two].map(|types| types.join(" and "));
+                format!("{program} computes in {two} instead of {one}")
             }
         };
         Some(Stated { kind: ChangeKind::Precision, sentence, usual: "the dtype of the model" })
     }
 }
 
-/// The floating-point types with fewer than 32 bits.
-fn reduced(types: &BTreeSet<&'static str>) -> BTreeSet<&'static str> {
-    let plain = types.iter().filter_map(|name| plain_type(name));
-    plain.filter(|name| !matches!(*name, "float32" | "float64")).collect()
+/// PyTorch's names of the floating-point types.
+fn floats_of(elements: &BTreeSet<&'static str>) -> Vec<&'static str> {
+    elements
+        .iter()
+        .filter_map(|name| plain_type(name))
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect()
 }
 
 /// A phrase such as `2x as large: `; empty if the numbers of elements do not have a ratio.

@@ -36,6 +36,7 @@ pub(super) fn changes(
     has_same_compiler: bool,
 ) -> Vec<Stated> {
     let inputs = Inputs::new(one, two);
+    let optimizer = inputs.optimizer();
     let mut found = Vec::new();
     if !one.stacks.is_empty() && !two.stacks.is_empty() {
         let scopes = [Scopes::of(one), Scopes::of(two)];
@@ -46,12 +47,13 @@ pub(super) fn changes(
         found.extend(scopes::checkpointing(&scopes, &one.name));
         // A compiler of another version may lower a function differently.
         if has_same_compiler {
-            found.extend(scopes::functions(&scopes, &one.name));
+            found.extend(scopes::functions(&scopes, &one.name, optimizer.is_some()));
             found.extend(scopes::one_sided(&scopes, &one.name));
         }
     } else {
         found.extend(inputs.repeated());
     }
+    found.extend(optimizer);
     if found.is_empty() {
         found.extend(inputs.one_sided());
     }
@@ -84,7 +86,7 @@ mod tests {
             name: "jit_step".to_owned(),
             inputs: inputs.iter().map(input).collect(),
             stacks: stacks.iter().map(|stack| (*stack).to_owned()).collect(),
-            products: ["float"].into_iter().collect(),
+            elements: ["float"].into_iter().collect(),
         }
     }
 
@@ -239,17 +241,54 @@ mod tests {
     }
 
     #[test]
-    fn products_of_other_types_are_named_if_the_inputs_are_the_same() {
+    fn a_type_that_only_the_results_of_one_side_have_is_named() {
         let of = |types: &[&'static str]| CompiledProgram {
-            products: types.iter().copied().collect(),
+            elements: types.iter().copied().collect(),
             ..of_stacks(&layers(1))
         };
-        let [there, back] = told(&of(&["float"]), &of(&["c10::BFloat16"]));
-        assert_eq!(there, ["Matrix products in jit_step multiply bfloat16 instead of float32"]);
-        assert_eq!(back, ["Matrix products in jit_step multiply float32 instead of bfloat16"]);
+        let [there, back] = told(&of(&["float", "int"]), &of(&["c10::BFloat16", "float"]));
+        assert_eq!(there, ["jit_step computes in bfloat16 and float32 instead of float32"]);
+        assert_eq!(back, ["jit_step computes in float32 instead of bfloat16 and float32"]);
         // A library may add up in float32.
         let split = of(&["c10::BFloat16", "float"]);
         assert_eq!(told(&of(&["c10::BFloat16"]), &split), [[""; 0], [""; 0]]);
+    }
+
+    #[test]
+    fn a_program_that_computes_no_gradients_is_not_one_with_other_functions() {
+        let all = layers(2);
+        let forward: Vec<String> =
+            all.iter().filter(|stack| !stack.starts_with("transpose")).cloned().collect();
+        let forward: Vec<String> =
+            forward.iter().map(|stack| stack.replace("jvp(", "").replacen(')', "", 1)).collect();
+        let mut trained = all;
+        trained.push("transpose(jvp(layer_0))/scatter-add".to_owned());
+        assert_eq!(
+            told(&of_stacks(&trained), &of_stacks(&forward)),
+            [["jit_step no longer computes gradients"], ["jit_step computes gradients"]]
+        );
+    }
+
+    #[test]
+    fn an_optimizer_is_named_by_what_it_keeps() {
+        let of = |names: &[&str], stacks: &[&str]| {
+            let inputs: Vec<_> = names.iter().map(|name| (*name, &[4_u64][..], "float")).collect();
+            program(&inputs, stacks)
+        };
+        let sgd = of(&["p['w']", "x"], &["jvp()/dot_general"]);
+        let adam = of(
+            &["p['w']", "o[0].mu['w']", "o[0].nu['w']", "o[0].count", "x"],
+            &["jvp()/dot_general", "sqrt"],
+        );
+        assert_eq!(
+            told(&sgd, &adam),
+            [
+                ["The optimizer of jit_step also keeps mu, nu (Adam)"],
+                ["The optimizer of jit_step no longer keeps mu, nu (Adam)"]
+            ]
+        );
+        let other = of(&["p['w']", "s.scale", "x"], &["jvp()/dot_general"]);
+        assert_eq!(told(&sgd, &other)[0], ["Inputs were added to jit_step: s.scale"]);
     }
 
     #[test]

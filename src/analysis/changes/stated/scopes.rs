@@ -88,6 +88,8 @@ pub(super) struct Scopes<'p> {
     functions: BTreeMap<String, Names<'p>>,
     /// The names of the functions with a compilation of their own, such as `relu`.
     compiled: BTreeMap<String, Names<'p>>,
+    /// Whether the program computes gradients.
+    has_backward: bool,
     /// The layers or outermost scopes that the backward pass computes again.
     recomputed: BTreeSet<String>,
 }
@@ -107,7 +109,8 @@ impl<'p> Scopes<'p> {
         // The name stack of a constant ends with a scope.
         let known: BTreeSet<&str> =
             stacks.iter().flat_map(|stack| stack.scopes.iter().copied()).collect();
-        let mut scopes = Scopes::default();
+        let has_backward = program.stacks.iter().any(|stack| stack.contains("transpose("));
+        let mut scopes = Scopes { has_backward, ..Scopes::default() };
         for stack in &stacks {
             scopes.add(stack, &known);
         }
@@ -254,10 +257,21 @@ pub(super) fn checkpointing([one, two]: &[Scopes<'_>; 2], program: &str) -> Opti
     Some(Stated { kind: ChangeKind::Checkpointing, sentence, usual: "jax.checkpoint (jax.remat)" })
 }
 
-/// A scope computes functions that it does not compute on the other side.
-pub(super) fn functions([one, two]: &[Scopes<'_>; 2], program: &str) -> Vec<Stated> {
+/// A scope computes functions that it does not compute on the other side. What the program computes outside of all scopes
+/// is a part of its optimizer, if `has_other_optimizer`.
+pub(super) fn functions(
+    [one, two]: &[Scopes<'_>; 2],
+    program: &str,
+    has_other_optimizer: bool,
+) -> Vec<Stated> {
+    if one.has_backward != two.has_backward {
+        let verb = if two.has_backward { "computes" } else { "no longer computes" };
+        let sentence = format!("{program} {verb} gradients");
+        return vec![Stated { kind: ChangeKind::Ops, sentence, usual: "" }];
+    }
     let mut found: BTreeMap<[String; 2], Vec<&str>> = BTreeMap::new();
-    for scope in one.functions.keys().filter(|scope| two.functions.contains_key(*scope)) {
+    let both = one.functions.keys().filter(|scope| two.functions.contains_key(*scope));
+    for scope in both.filter(|scope| !(scope.is_empty() && has_other_optimizer)) {
         let told = [words(one, two, scope), words(two, one, scope)];
         if told.iter().any(|words| !words.is_empty()) {
             found.entry(told).or_default().push(scope);
@@ -265,10 +279,10 @@ pub(super) fn functions([one, two]: &[Scopes<'_>; 2], program: &str) -> Vec<Stat
     }
     let stated = found.into_iter().map(|([gone, new], scopes)| {
         let (what, at) = match scopes.as_slice() {
-            [""] => (program.to_owned(), String::new()),
+            ["", ..] => (program.to_owned(), String::new()),
             scopes => (list(scopes), format!(" in {program}")),
         };
-        let s = if scopes.len() == 1 { "s" } else { "" };
+        let s = if scopes.len() == 1 || at.is_empty() { "s" } else { "" };
         let sentence = match (gone.is_empty(), new.is_empty()) {
             (true, _) => format!("{what} also compute{s} {new}{at}"),
             (_, true) => format!("{what} no longer compute{s} {gone}{at}"),
@@ -279,10 +293,14 @@ pub(super) fn functions([one, two]: &[Scopes<'_>; 2], program: &str) -> Vec<Stat
     stated.collect()
 }
 
-/// The telling functions of a scope that the other side computes nowhere in the outermost scope around it, in words.
+/// The telling functions of a scope that the scope does not compute on the other side, in words.
 fn words(side: &Scopes<'_>, other: &Scopes<'_>, scope: &str) -> String {
-    let outermost = scope.split('/').next().unwrap_or_default();
-    let known = other.telling(outermost);
+    // A function that the other side computes in a scope of its own inside the scope is not another function.
+    let inside = other.functions.iter().filter(|(inside, _)| {
+        is_inside(inside, scope)
+            && (*inside == scope || !side.functions.contains_key(inside.as_str()))
+    });
+    let known: Names<'_> = inside.flat_map(|(_, names)| names).copied().collect();
     let own = side.functions[scope].iter().copied().filter(|name| !ARRANGING.contains(name));
     let only: Vec<&str> = own.filter(|name| !known.contains(name)).collect();
     if only.is_empty() {

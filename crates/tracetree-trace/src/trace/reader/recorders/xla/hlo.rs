@@ -23,10 +23,6 @@ const MOST_SEARCHED: usize = 1024;
 /// Maximum number of inputs to list for an op, and of dimensions to list for an input.
 const MOST_INPUTS: usize = 64;
 
-/// Instructions that multiply matrices, themselves or in a library, and the names of the functions that do.
-const MULTIPLYING: [&str; 3] = ["convolution", "custom-call", "dot"];
-const PRODUCTS: [&str; 2] = ["conv_general_dilated", "dot_general"];
-
 /// A compiled program.
 #[derive(Debug, Default)]
 pub(super) struct Program<'a> {
@@ -173,13 +169,10 @@ impl<'a> Program<'a> {
         for instruction in self.instructions.iter().filter(|one| !is_parameter(one)) {
             // An instruction that replaces several others has the name stacks of all of them.
             stacks.extend(instruction.stack.split(';'));
-            let function = instruction.stack.rsplit('/').next().unwrap_or_default();
-            if MULTIPLYING.contains(&instruction.opcode) && PRODUCTS.contains(&function) {
-                let operands = instruction.operands.iter().filter_map(|id| self.by_id.get(id));
-                let types = operands.map(|&at| element(self.instructions[at].shape.element));
-                program.products.extend(types);
-            }
+            program.elements.insert(element(instruction.shape.element));
         }
+        // A copy of an input has the name of the input instead of a name stack.
+        stacks.retain(|stack| stack.split('/').next().is_some_and(|first| first.contains('(')));
         let scopes = stacks.into_iter().map(|stack| scopes::of(stack, name).join("/"));
         program.stacks = scopes.filter(|stack| !stack.is_empty()).collect();
         program
