@@ -35,7 +35,7 @@ mod parts;
 mod support;
 
 use crosses::{Made, crosses, false_claims, named};
-use pairs::{KNOWN, SAME, compare, file};
+use pairs::{JAX, JAX_SAME, KNOWN, Known, SAME, compare, file};
 use parts::{Part, without};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Result, Write, stdout};
@@ -280,6 +280,11 @@ fn all(table: &mut Table<'_>) -> Result<()> {
         }
         recordings.extend([one, two]);
     }
+    for Known { baseline, candidate, kind, words } in JAX {
+        let made = [Made { kind, words }];
+        table.files("one change, JAX", baseline, candidate, &made)?;
+        table.files("one change, JAX", candidate, baseline, &made)?;
+    }
     for cross in crosses() {
         let class = match (hides(&cross.made), cross.made.len()) {
             (true, _) => "several changes, compiled",
@@ -289,7 +294,7 @@ fn all(table: &mut Table<'_>) -> Result<()> {
         };
         table.files(class, cross.baseline, cross.candidate, &cross.made)?;
     }
-    for (one, two) in SAME {
+    for (one, two) in SAME.into_iter().chain(JAX_SAME) {
         table.files("same program", one, two, &[])?;
         table.files("same program", two, one, &[])?;
     }

@@ -1,7 +1,7 @@
 //! Tests with differences that must not be reported as changes: a second run, a different number of steps, or a
 //! profiler that records more.
 
-use crate::pairs::{SAME, compare};
+use crate::pairs::{JAX_SAME, SAME, compare};
 use crate::support::compared::{compare_files, compare_texts, steps_of};
 use crate::support::traces::{example, h100};
 use crate::told;
@@ -11,7 +11,7 @@ use tracetree::trace::Nanos;
 
 #[test]
 fn two_runs_of_one_program_are_identical() {
-    for (baseline, candidate) in SAME {
+    for (baseline, candidate) in SAME.into_iter().chain(JAX_SAME) {
         for (one, two) in [(baseline, candidate), (candidate, baseline)] {
             compare(one, two, |analysis| {
                 assert_eq!(told(analysis), Vec::<String>::new(), "{one} → {two}");

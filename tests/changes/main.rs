@@ -8,6 +8,7 @@ mod certain;
 mod counted;
 mod exact;
 mod innocent;
+mod jax;
 mod known;
 mod made;
 mod pairs;

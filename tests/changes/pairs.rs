@@ -415,6 +415,64 @@ pub(crate) const KNOWN: [Known; 80] = [
     ),
 ];
 
+/// Pairs of JAX profiles with one change. Parts of a profile cannot be removed as those of JSON text can.
+pub(crate) const JAX: [Known; 8] = [
+    known(
+        "examples/jax/jax_base.xplane.pb",
+        "examples/jax/jax_batch.xplane.pb",
+        ChangeKind::Shapes,
+        "The input x of jit_train_step is 2x as large: [4096, 1024] instead of [2048, 1024]",
+    ),
+    known(
+        "examples/jax/jax_base.xplane.pb",
+        "examples/jax/jax_layer_more.xplane.pb",
+        ChangeKind::Layers,
+        "4 instead of 3 layer_# in jit_train_step (layer_3 was added)",
+    ),
+    known(
+        "examples/jax/jax_base.xplane.pb",
+        "examples/jax/jax_relu.xplane.pb",
+        ChangeKind::Ops,
+        "layer_# computes max (relu) instead of integer_pow, tanh (gelu) in jit_train_step",
+    ),
+    known(
+        "examples/jax/jax_cpu_base.xplane.pb",
+        "examples/jax/jax_cpu_batch.xplane.pb",
+        ChangeKind::Shapes,
+        "The input x of jit_train_step is 2x as large: [512, 128] instead of [256, 128]",
+    ),
+    known(
+        "examples/jax/jax_cpu_base.xplane.pb",
+        "examples/jax/jax_cpu_bfloat16.xplane.pb",
+        ChangeKind::Precision,
+        "The inputs of jit_train_step are bfloat16 instead of float32",
+    ),
+    known(
+        "examples/jax/jax_cpu_base.xplane.pb",
+        "examples/jax/jax_cpu_checkpoint.xplane.pb",
+        ChangeKind::Checkpointing,
+        "The backward pass of jit_train_step computes layer_# again",
+    ),
+    known(
+        "examples/jax/jax_cpu_base.xplane.pb",
+        "examples/jax/jax_cpu_layer_more.xplane.pb",
+        ChangeKind::Layers,
+        "4 instead of 3 layer_# in jit_train_step (layer_3 was added)",
+    ),
+    known(
+        "examples/jax/jax_cpu_base.xplane.pb",
+        "examples/jax/jax_cpu_relu.xplane.pb",
+        ChangeKind::Ops,
+        "layer_# computes max (relu) instead of integer_pow, tanh (gelu) in jit_train_step",
+    ),
+];
+
+/// Pairs of JAX profiles of one unchanged program.
+pub(crate) const JAX_SAME: [(&str, &str); 2] = [
+    ("examples/jax/jax_base.xplane.pb", "examples/jax/jax_again.xplane.pb"),
+    ("examples/jax/jax_cpu_base.xplane.pb", "examples/jax/jax_cpu_again.xplane.pb"),
+];
+
 /// Pairs of recordings of one unchanged program.
 pub(crate) const SAME: [(&str, &str); 20] = [
     ("resnet_eager", "resnet_eager_again"),
@@ -441,10 +499,11 @@ pub(crate) const SAME: [(&str, &str); 20] = [
 
 /// The path of a recording; `None` for real traces that are not available.
 pub(crate) fn file(name: &str) -> Option<PathBuf> {
+    let ending = if name.ends_with(".pb") { "gz" } else { "json.gz" };
     match name.split_once('/') {
         None => Some(h100(name)),
-        Some(("examples", name)) => Some(example(&format!("{name}.json.gz"))),
-        Some(_) => real(&format!("{name}.json.gz")),
+        Some(("examples", name)) => Some(example(&format!("{name}.{ending}"))),
+        Some(_) => real(&format!("{name}.{ending}")),
     }
 }
 

@@ -118,6 +118,28 @@ fn events_of_a_profile_have_the_times_of_the_file() {
 }
 
 #[test]
+fn a_profile_states_the_inputs_and_the_functions_of_the_programs_that_ran() {
+    for (name, rows, element) in
+        [("jax_batch", 4096, "c10::BFloat16"), ("jax_cpu_base", 256, "float")]
+    {
+        let trace = Trace::open(jax(name)).expect("a profile");
+        let [program] = trace.programs() else { panic!("{:?}", trace.programs()) };
+        assert_eq!(program.name, "jit_train_step");
+        let mut names: Vec<&str> = program.inputs.iter().map(|input| input.name.as_str()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["weights[0]", "weights[1]", "weights[2]", "x"]);
+        let x = program.inputs.iter().find(|input| input.name == "x").expect("the data");
+        let width = if rows == 256 { 128 } else { 1024 };
+        assert_eq!((x.dimensions.as_slice(), x.element), (&[rows, width][..], element));
+        assert!(program.stacks.contains("jvp(layer_2)/tanh"), "{:?}", program.stacks);
+        assert!(!program.stacks.contains("x") && !program.stacks.contains(""));
+        assert!(program.elements.contains(element), "{:?}", program.elements);
+    }
+    let json = traces::example("jax/jax_base.trace.json.gz");
+    assert!(Trace::open(json).expect("the JSON").programs().is_empty());
+}
+
+#[test]
 fn allocations_of_a_profile_satisfy_the_byte_law() {
     for (name, per_device) in [("jax_base", 30), ("jax_batch", 30)] {
         let bytes = files::unpacked(&jax(name)).expect("a profile");

@@ -69,7 +69,8 @@ impl Costs {
             let time = drafts.wall.busy()[at];
             let node = kernels::node_of(drafts.diff, row);
             let by_node = |node: MergedId| {
-                drafts.of_calls(node).or_else(|| kernels::by_arguments(drafts, node))
+                let known = drafts.of_calls(node).or_else(|| kernels::by_arguments(drafts, node));
+                known.or_else(|| drafts.of_program(node))
             };
             let draft = of_rows.get(&at).copied().or_else(|| node.and_then(by_node));
             if let Some(draft) = draft {

@@ -36,6 +36,11 @@ impl<'a> Counts<'a> {
         Counts(counts)
     }
 
+    /// Whether both sides make calls with a name.
+    pub(super) fn is_on_both_sides(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|calls| calls.baseline > 0 && calls.candidate > 0)
+    }
+
     /// Whether both sides make the calls with a name, in the ratio of the two counts.
     pub(super) fn has_ratio(&self, name: &str, of: PerSide<u64>) -> bool {
         self.0.get(name).is_some_and(|calls| {

@@ -48,6 +48,9 @@ pub(super) struct Draft {
     pub(super) switched: Option<Switched>,
     /// The operand whose size differs at the first op, if its name is known and it is not an input of the op.
     pub(super) operand: Option<Operand>,
+    /// For a change that the profiles state about a compiled program, the setting or code that usually causes it. The
+    /// subject of the draft is the sentence.
+    pub(super) stated: Option<&'static str>,
     /// What the unmatched calls on each side do, as far as their names reveal it.
     pub(super) marks: PerSide<Marks>,
     /// The draft that explains this draft, if any.
@@ -99,6 +102,8 @@ pub(super) struct Drafts<'a> {
     /// Whether positions distinguish changes. If only one side recorded frames, they do not, because the same call would
     /// have a position on one side only.
     is_placed: bool,
+    /// For each compiled program whose inputs have other sizes or types, by name, the change that states this.
+    of_programs: PerSide<BTreeMap<String, usize>>,
     /// For each outermost op of the backward pass, the op of the forward pass to which it belongs.
     forward: PerSide<FxHashMap<CallId, CallId>>,
 }
@@ -127,6 +132,7 @@ impl<'a> Drafts<'a> {
             of_root: vec![NONE; nodes],
             of_site: vec![NONE; nodes],
             is_placed: frames.baseline == frames.candidate,
+            of_programs: PerSide::default(),
             forward: diff.forward_of_backward(),
         }
     }
@@ -151,6 +157,7 @@ impl<'a> Drafts<'a> {
                 parameter: None,
                 switched: None,
                 operand: None,
+                stated: None,
                 marks: PerSide::default(),
                 cause: None,
             });
@@ -301,10 +308,27 @@ impl<'a> Drafts<'a> {
         (draft != NONE).then_some(draft as usize)
     }
 
-    /// Makes a draft a consequence of another draft, unless the first draft already has a cause.
+    /// Records that all calls of a compiled program process data of other sizes or types.
+    pub(super) fn add_program(&mut self, side: Side, program: &str, at: usize) {
+        self.of_programs[side].entry(program.to_owned()).or_insert(at);
+    }
+
+    /// The change that states that the compiled program around a node processes data of other sizes or types.
+    pub(super) fn of_program(&self, node: MergedId) -> Option<usize> {
+        if self.of_programs.baseline.is_empty() {
+            return None;
+        }
+        let (side, call) = either(self.diff, node);
+        let tree = self.diff.tree(side);
+        let mut above = tree.ancestors(call).filter(|&above| tree.kind(above) == CallKind::Frame);
+        above.find_map(|above| self.of_programs[side].get(tree.name(above)).copied())
+    }
+
+    /// Makes a draft a consequence of another draft, unless the first draft already has a cause, or the profiles state it.
     pub(super) fn fold(&mut self, consequence: usize, cause: usize) {
         let cause = self.resolve(cause);
-        if consequence != cause && self.list[consequence].cause.is_none() {
+        let draft = &self.list[consequence];
+        if consequence != cause && draft.cause.is_none() && draft.stated.is_none() {
             self.list[consequence].cause = Some(cause);
             let nodes = std::mem::take(&mut self.list[consequence].nodes);
             let more = std::mem::take(&mut self.list[consequence].consequences);
@@ -316,7 +340,7 @@ impl<'a> Drafts<'a> {
     /// Merges a draft into another draft whose calls changed in the same way.
     pub(super) fn merge(&mut self, part: usize, whole: usize) {
         let whole = self.resolve(whole);
-        if part == whole || self.list[part].cause.is_some() {
+        if part == whole || self.list[part].cause.is_some() || self.list[part].stated.is_some() {
             return;
         }
         let nodes = std::mem::take(&mut self.list[part].nodes);

@@ -16,6 +16,9 @@ pub(super) fn usual(diff: &TraceDiff, draft: &Draft) -> &'static str {
         formats.any(|format| format == "channels_last")
     };
     let kind = draft.kind;
+    if let Some(usual) = draft.stated {
+        return usual;
+    }
     // These settings are PyTorch's.
     let is_xla = |&side: &Side| diff.tree(side).trace().header().recorder == Recorder::Xla;
     if Side::BOTH.iter().all(is_xla) {

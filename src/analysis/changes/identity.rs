@@ -198,12 +198,12 @@ pub(super) fn gpu_events(diff: &TraceDiff) -> PerSide<bool> {
     })
 }
 
-/// Whether a node is a frame although the opposite side recorded no frames, or a scope on a pool of threads. Such a frame
-/// says nothing about the program; it only labels the calls inside it.
+/// Whether a node is a frame although the opposite side recorded no frames, a scope on a pool of threads, or a wait of
+/// XLA's runtime. Such a frame says nothing about the program; it only labels the calls inside it.
 pub(super) fn is_label(diff: &TraceDiff, frames: &PerSide<bool>, node: MergedNode) -> bool {
     let is_scope = |(side, call)| {
         let tree = diff.tree(side);
-        tree.kind(call) == CallKind::Frame && tree.is_pooled(call)
+        tree.kind(call) == CallKind::Frame && (tree.is_pooled(call) || tree.is_wait(call))
     };
     if node.calls().all(is_scope) {
         return true;

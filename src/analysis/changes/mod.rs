@@ -24,6 +24,7 @@ mod phrases;
 mod place;
 mod rules;
 mod scale;
+mod stated;
 mod subject;
 mod survey;
 mod words;

@@ -29,6 +29,9 @@ fn has_shapes(diff: &TraceDiff, draft: &Draft) -> bool {
 }
 
 pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String {
+    if draft.stated.is_some() {
+        return draft.subject.sentence().to_owned();
+    }
     let sites = sites(diff, draft, scale);
     let position = draft.position.words();
     match draft.kind {

@@ -37,7 +37,9 @@ pub(super) fn line(
     is_wanted: &dyn Fn(CallId) -> bool,
 ) -> Result<Line, Reason> {
     let main = steps.spans().first().map(|span| span.thread);
-    if steps.spans().iter().any(|span| Some(span.thread) != main) {
+    // The ops that run on a pool of threads depend on each other in ways that the trace does not show.
+    let has_other_steps = || steps.spans().iter().any(|span| Some(span.thread) != main);
+    if !tree.pooled().is_empty() || has_other_steps() {
         return Err(Reason::Threads);
     }
     let mut threads: Vec<Thread> = tree

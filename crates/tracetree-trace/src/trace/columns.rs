@@ -2,6 +2,7 @@
 
 use super::captured_call::CapturedCall;
 use super::category::Category;
+use super::compiled::CompiledProgram;
 use super::header::Header;
 use super::ids::{ArgumentsId, EventId, ThreadId, Uid};
 use super::losses::Losses;
@@ -210,6 +211,8 @@ pub struct Trace {
     pub(crate) flows: Vec<FlowPoint>,
     pub(crate) memory: Vec<MemoryEvent>,
     pub(crate) overheads: Vec<Overhead>,
+    /// The compiled programs that ran, in the order in which they first ran.
+    pub(crate) programs: Vec<CompiledProgram>,
     /// The category of the events of an accelerator that has a category of its own.
     pub(crate) accelerator: Option<&'static str>,
     pub(crate) texts: Texts,
@@ -486,6 +489,12 @@ impl Trace {
     /// The metadata that the trace stores outside of its events.
     pub fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// What the profile states about the compiled programs that ran, in the order in which they first ran.
+    #[doc(hidden)]
+    pub fn programs(&self) -> &[CompiledProgram] {
+        &self.programs
     }
 
     /// Irregularities in the file.

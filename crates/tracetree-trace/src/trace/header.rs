@@ -51,6 +51,13 @@ impl Device {
 /// host thread.
 pub(crate) const PROGRAMS: &str = "XLA programs: ";
 
+/// Whether a call of XLA's runtime only waits, such as for ops on other threads. How often the runtime waits depends on
+/// the number of buffers and on the threads that are idle, so a wait says nothing about the program.
+pub(crate) fn is_wait(name: &str) -> bool {
+    const WAITS: [&str; 5] = ["Wait for ", "::Await", "::BlockHost", "::WaitFor", "(wait for "];
+    WAITS.iter().any(|mark| name.contains(mark))
+}
+
 /// The profiler that wrote a trace file.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,

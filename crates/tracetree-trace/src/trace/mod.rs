@@ -8,6 +8,7 @@ mod captured_call;
 mod category;
 mod columns;
 mod communication;
+mod compiled;
 mod digits;
 mod header;
 mod ids;
@@ -42,9 +43,11 @@ pub use columns::{
 pub use communication::is_communication_kernel;
 pub(crate) use communication::is_communication_op;
 #[doc(hidden)]
+pub use compiled::{CompiledProgram, ProgramInput};
+#[doc(hidden)]
 pub use digits::{push_fixed, push_whole};
-pub(crate) use header::PROGRAMS;
 pub use header::{Device, Distributed, Header, Recorder};
+pub(crate) use header::{PROGRAMS, is_wait};
 pub use ids::{ArgumentsId, EventId, ThreadId, Uid};
 pub use losses::Losses;
 pub use memory::{MemoryDevice, MemoryEvent};

@@ -44,7 +44,7 @@ pub(crate) use stretches::Stretches;
 
 use crate::trace::{
     Arguments, ByName, CapturedAs, Category, EventId, Nanos, Notes, PROGRAMS, Recorder, ThreadId,
-    Trace,
+    Trace, is_wait,
 };
 use std::sync::{Arc, OnceLock};
 
@@ -404,6 +404,14 @@ impl CallTree {
     pub fn is_pooled(&self, call: CallId) -> bool {
         self.trace.header().recorder == Recorder::Xla
             && self.ancestors(call).last().is_some_and(|thread| self.is_pool(thread))
+    }
+
+    /// Whether a call is a wait of XLA's runtime.
+    #[doc(hidden)]
+    pub fn is_wait(&self, call: CallId) -> bool {
+        self.trace.header().recorder == Recorder::Xla
+            && self.kind(call) == CallKind::Frame
+            && is_wait(self.name(call))
     }
 
     fn is_pool(&self, thread: CallId) -> bool {

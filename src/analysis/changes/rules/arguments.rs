@@ -347,7 +347,7 @@ fn other_type(texts: &PerSide<&str>) -> Option<(String, String)> {
 }
 
 /// `c10::BFloat16` → `bfloat16`; `None` for types that are not floating-point numbers.
-pub(super) fn plain_type(name: &str) -> Option<&'static str> {
+pub(in crate::analysis::changes) fn plain_type(name: &str) -> Option<&'static str> {
     Some(match name {
         "float" => "float32",
         "double" => "float64",

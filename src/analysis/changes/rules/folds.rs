@@ -2,8 +2,8 @@
 //! from what the rules before it left.
 
 use super::{
-    anomaly, attention, compiled, consequences, counted, inside, libraries, nesting, repeated,
-    replaced,
+    anomaly, attention, compiled, consequences, counted, inside, libraries, nesting, programs,
+    repeated, replaced,
 };
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::survey::Modules;
@@ -26,7 +26,10 @@ const fn fold(
 }
 
 /// All folds, in order of execution.
-pub(in crate::analysis::changes) static FOLDS: [Fold; 25] = [
+pub(in crate::analysis::changes) static FOLDS: [Fold; 26] = [
+    fold("programs", "the profile states what changed in the compiled program", |drafts, _| {
+        programs::claim(drafts);
+    }),
     fold("switches", "a library setting selects the kernels", |drafts, _| {
         consequences::switches_into_kernels(drafts);
     }),

@@ -18,6 +18,7 @@ pub(super) mod nesting;
 pub(super) mod order;
 mod parameters;
 mod peaks;
+mod programs;
 pub(super) mod recording;
 pub(super) mod regions;
 mod repeated;

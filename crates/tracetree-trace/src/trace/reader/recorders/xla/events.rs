@@ -15,6 +15,7 @@ use crate::trace::header::{PROGRAMS, Recorder};
 use crate::trace::ids::{EventId, ThreadId, Uid};
 use crate::trace::time::Nanos;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// The uids of the events, for profiles in which uids differ from positions.
@@ -227,7 +228,7 @@ impl<'a> Reading<'a, '_> {
         let program = facts.program.and_then(|id| self.programs.get(&id));
         let stack = program.and_then(|program| Some(program.stack(program.find(name)?)));
         if let Some(stack) = stack.filter(|stack| !stack.is_empty()) {
-            let region = scopes_of(stack, facts.module).join("/");
+            let region = scopes::of(stack, facts.module).join("/");
             let region = self.rows.text(&region);
             self.rows.trace().regions.push(event, region);
         }
@@ -310,7 +311,7 @@ impl<'a> Reading<'a, '_> {
     /// Adds the calls that enclose other calls: programs and scopes around ops and launches, and
     /// ops around launches.
     fn add_scopes(&mut self) -> Result<()> {
-        let mut ran = Vec::new();
+        let (mut ran, mut programs) = (Vec::new(), BTreeSet::new());
         for mut item in std::mem::take(&mut self.items) {
             if item.op.is_empty()
                 && let Some(known) = item.correlation.and_then(|id| self.launched.get(&id))
@@ -319,6 +320,12 @@ impl<'a> Reading<'a, '_> {
             }
             if item.op.is_empty() {
                 continue;
+            }
+            if let Some(id) = item.program
+                && programs.insert(id)
+                && let Some(program) = self.programs.get(&id)
+            {
+                self.rows.trace().programs.push(program.stated(item.module));
             }
             ran.push(self.ran(&item));
         }
@@ -360,7 +367,7 @@ impl<'a> Reading<'a, '_> {
         let stack = program.zip(found).map_or("", |(program, op)| program.stack(op));
         let module = if item.module.is_empty() { "(program)" } else { item.module };
         let mut path = vec![module];
-        path.extend(scopes_of(stack, module));
+        path.extend(scopes::of(stack, module));
         let mut path: Vec<Step> = path
             .into_iter()
             .map(|name| {
@@ -396,17 +403,4 @@ impl<'a> Reading<'a, '_> {
 fn times(line: &Line<'_>, event: &space::Event<'_>) -> (Nanos, Nanos) {
     let at = |ps: i64| Nanos(line.start_ns.saturating_add(ps.div_euclid(1000)));
     (at(event.offset_ps), at(event.offset_ps.saturating_add(event.duration_ps)))
-}
-
-/// The scopes in a name stack, except the scope of the program itself: `jit(main)`, or `jit(f)` in
-/// the program `jit_f`.
-fn scopes_of<'s>(stack: &'s str, module: &str) -> Vec<&'s str> {
-    let mut parts = scopes::parts(stack);
-    let is_program = |part: &&str| {
-        let inner = part.strip_prefix("jit(").and_then(|part| part.strip_suffix(')'));
-        inner.is_some_and(|inner| inner == "main" || module.strip_prefix("jit_") == Some(inner))
-    };
-    let count = parts.iter().take(2).take_while(|part| is_program(part)).count();
-    parts.drain(..count);
-    parts
 }

@@ -1,11 +1,15 @@
-//! Reads the name stack and the inputs of each op from a compiled program in `/host:metadata`.
+//! Reads the name stack and the inputs of each op from a compiled program in `/host:metadata`, and what the whole
+//! program computes.
 //!
 //! A fusion often has no name stack of its own. A fusion without a name stack gets the name stack
 //! of its root instruction. If the root instruction has none, the fusion gets the name stack of its
 //! last instruction that has a name stack.
 
+use super::scopes;
 use super::wire::{Broken, Message, Read};
+use crate::trace::compiled::{CompiledProgram, ProgramInput};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// Maximum depth to which nested computations are searched for a name stack.
 const DEEPEST: usize = 8;
@@ -27,12 +31,17 @@ pub(super) struct Program<'a> {
     by_id: FxHashMap<u64, usize>,
     computations: FxHashMap<u64, Computation>,
     by_kernel: FxHashMap<String, usize>,
+    /// Id of the computation that runs first.
+    entry: u64,
 }
 
 #[derive(Debug, Default)]
 struct Instruction<'a> {
     id: u64,
     name: &'a str,
+    opcode: &'a str,
+    /// The position of a parameter among the parameters of its computation.
+    position: u64,
     stack: &'a str,
     shape: Shape,
     operands: Vec<u64>,
@@ -60,6 +69,10 @@ impl<'a> Program<'a> {
         proto.fields(|number, module| match number {
             1 => module.message().fields(|number, value| match number {
                 3 => program.add_computation(value.message()),
+                6 => {
+                    program.entry = value.number();
+                    Ok(())
+                }
                 _ => Ok(()),
             }),
             _ => Ok::<(), Broken>(()),
@@ -131,6 +144,39 @@ impl<'a> Program<'a> {
         }
         (format!("[{}]", dims.join(", ")), format!("[{}]", types.join(", ")))
     }
+
+    /// What the profile states about the program, which is the module `name`.
+    pub(super) fn stated(&self, name: &str) -> CompiledProgram {
+        let is_parameter = |instruction: &&Instruction<'a>| instruction.opcode == "parameter";
+        let entry = self.computations.get(&self.entry);
+        let entry = entry.map_or(&[][..], |entry| &self.instructions[entry.first..entry.end]);
+        let mut parameters: Vec<&Instruction<'a>> = entry.iter().filter(is_parameter).collect();
+        parameters.sort_by_key(|parameter| parameter.position);
+        let input = |parameter: &&Instruction<'a>| ProgramInput {
+            name: match parameter.stack {
+                "" => parameter.name.to_owned(),
+                name => name.to_owned(),
+            },
+            dimensions: parameter.shape.dimensions.clone(),
+            element: element(parameter.shape.element),
+        };
+        let mut program = CompiledProgram {
+            name: name.to_owned(),
+            inputs: parameters.iter().map(input).collect(),
+            ..CompiledProgram::default()
+        };
+        let mut stacks: BTreeSet<&str> = BTreeSet::new();
+        for instruction in self.instructions.iter().filter(|one| !is_parameter(one)) {
+            // An instruction that replaces several others has the name stacks of all of them.
+            stacks.extend(instruction.stack.split(';'));
+            program.elements.insert(element(instruction.shape.element));
+        }
+        // A copy of an input has the name of the input instead of a name stack.
+        stacks.retain(|stack| stack.split('/').next().is_some_and(|first| first.contains('(')));
+        let scopes = stacks.into_iter().map(|stack| scopes::of(stack, name).join("/"));
+        program.stacks = scopes.filter(|stack| !stack.is_empty()).collect();
+        program
+    }
 }
 
 /// XLA names a kernel after the instruction, with `_` in place of characters that C names must not
@@ -144,6 +190,7 @@ fn read_instruction(message: Message<'_>) -> Read<Instruction<'_>> {
     message.fields(|number, value| {
         match number {
             1 => read.name = value.message().text(),
+            2 => read.opcode = value.message().text(),
             3 => read.shape = read_shape(value.message())?,
             7 => value.message().fields(|number, value| {
                 if number == 2 {
@@ -153,6 +200,7 @@ fn read_instruction(message: Message<'_>) -> Read<Instruction<'_>> {
                 }
                 Ok::<(), Broken>(())
             })?,
+            9 => read.position = value.number(),
             35 => read.id = value.number(),
             36 => value.add_numbers(&mut read.operands)?,
             38 => value.add_numbers(&mut read.called)?,

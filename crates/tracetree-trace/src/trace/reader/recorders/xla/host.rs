@@ -4,6 +4,7 @@ use super::super::rows;
 use super::space::{Kind, Plane, Stat};
 use super::wire::Read;
 use crate::trace::category::Category;
+use crate::trace::header::is_wait;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
@@ -90,7 +91,9 @@ pub(super) fn event<'n>(
     if let Some(frame) = name.strip_prefix('$') {
         return Ok((Category::PythonFunction, frame_name(frame)));
     }
-    Ok((Category::CpuOp, Cow::Borrowed(name)))
+    // A wait is a function that the host calls, and not work.
+    let category = if is_wait(name) { Category::PythonFunction } else { Category::CpuOp };
+    Ok((category, Cow::Borrowed(name)))
 }
 
 /// `profiler.py:307 trace` → `profiler.py(307): trace`, as Kineto writes it.
@@ -128,6 +131,9 @@ mod tests {
         assert_eq!(told("$profiler.py:307 trace"), Ok(frame));
         assert_eq!(told("end: dot.3"), Err("end of an op"));
         assert_eq!(told("ThunkExecutor::Execute"), Err("executor of CPU ops"));
+        let wait = "ThunkExecutor::Execute (wait for completion)";
+        assert_eq!(told(wait), Ok((Category::PythonFunction, wait.to_owned())));
+        assert_eq!(told("Handle inputs"), Ok((Category::CpuOp, "Handle inputs".to_owned())));
         let launch = Facts { correlation: Some(1), ..facts };
         let call = event("cuGraphLaunch (CudaGraph:8)", &launch).expect("a call");
         assert_eq!(call, (Category::Runtime, "cuGraphLaunch".into()));

@@ -112,6 +112,19 @@ pub(super) fn parts(stack: &str) -> Vec<&str> {
     parts
 }
 
+/// The scopes in a name stack, except the scope of the program itself: `jit(main)`, or `jit(f)` in
+/// the program `jit_f`.
+pub(super) fn of<'s>(stack: &'s str, module: &str) -> Vec<&'s str> {
+    let mut parts = parts(stack);
+    let is_program = |part: &&str| {
+        let inner = part.strip_prefix("jit(").and_then(|part| part.strip_suffix(')'));
+        inner.is_some_and(|inner| inner == "main" || module.strip_prefix("jit_") == Some(inner))
+    };
+    let count = parts.iter().take(2).take_while(|part| is_program(part)).count();
+    parts.drain(..count);
+    parts
+}
+
 /// The name of an op without its number: `fusion.3` → `fusion`.
 pub(super) fn without_number(name: &str) -> &str {
     let mut name = name;
