@@ -2,6 +2,7 @@
 
 use super::{Stated, list};
 use crate::analysis::changes::kind::ChangeKind;
+use crate::order::Order as _;
 use crate::trace::CompiledProgram;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -277,6 +278,9 @@ pub(super) fn functions(
             found.entry(told).or_default().push(scope);
         }
     }
+    // The order of the changes is the same if the sides are exchanged.
+    let mut found: Vec<([String; 2], Vec<&str>)> = found.into_iter().collect();
+    found.order_by(|one, two| one.1.cmp(&two.1));
     let stated = found.into_iter().map(|([gone, new], scopes)| {
         let (what, at) = match scopes.as_slice() {
             ["", ..] => (program.to_owned(), String::new()),
