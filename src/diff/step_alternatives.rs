@@ -54,13 +54,13 @@ mod tests {
     #[test]
     fn a_step_that_fits_as_well_puts_a_pair_in_doubt() {
         let pairs = [(1, 0), (2, 1)];
-        assert_eq!(in_doubt(&[513, 132, 133], &[132, 134], &pairs, 1), []);
+        assert!(in_doubt(&[513, 132, 133], &[132, 134], &pairs, 1).is_empty());
         assert_eq!(in_doubt(&[513, 132, 133], &[132, 134], &pairs, 1000), [1, 2]);
         assert_eq!(in_doubt(&[132, 134], &[513, 132, 133], &[(0, 1), (1, 2)], 1000), [0, 1]);
     }
 
     #[test]
     fn a_step_with_the_same_contents_puts_no_pair_in_doubt() {
-        assert_eq!(in_doubt(&[7, 7, 7], &[7, 8], &[(0, 0), (1, 1)], 1), []);
+        assert!(in_doubt(&[7, 7, 7], &[7, 8], &[(0, 0), (1, 1)], 1).is_empty());
     }
 }

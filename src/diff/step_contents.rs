@@ -34,9 +34,10 @@ pub(super) fn sums(steps: &Steps, outline: &Outline<'_>) -> Vec<Sum> {
         let mut sum = Sum { all: 0, arguments: 0 };
         let calls = steps.calls_of(step).flatten();
         for token in calls.flat_map(|call| outline.tokens(call as u32)).flatten() {
-            sum.all = sum.all.wrapping_add(hash(token));
+            let hash = hash(token);
+            sum.all = sum.all.wrapping_add(hash);
             if Outline::is_of_arguments(token) {
-                sum.arguments = sum.arguments.wrapping_add(hash(token));
+                sum.arguments = sum.arguments.wrapping_add(hash);
             }
         }
         sum
