@@ -7,8 +7,9 @@
 //! trace1   a  x  x  c           nothing shows which x of trace1 is the x of trace2:
 //! trace2   a  x  c              the match is interchangeable
 //! ```
-//! A match is at most as certain as the match that encloses it. The evidence is computed independently of the passes of
-//! the alignment, so no pass confirms its own matches.
+//! A match is at most as certain as the match that encloses it, and at most likely in a step that could as well be
+//! compared with another step. The evidence is computed independently of the passes of the alignment, so no pass
+//! confirms its own matches.
 
 use super::alternatives::{self, Row};
 use super::crossing::Crossing;
@@ -101,11 +102,13 @@ impl Confidences {
     }
 }
 
-/// Determines the confidence of each match from the evidence for the match.
+/// Determines the confidence of each match from the evidence for the match. `doubtful` contains, for each call of the
+/// baseline, whether its step could as well be compared with another step; it is empty if there is no such step.
 pub(super) fn weigh(
     outlines: PerSide<&Outline<'_>>,
     pairing: &Pairing,
     (crossing, pins): (Option<&Crossing<'_>>, &[(u32, u32)]),
+    doubtful: &[bool],
 ) -> Confidences {
     let renamed = RenamedFrames::of(outlines, pairing);
     let mut weighing = Weighing {
@@ -113,6 +116,7 @@ pub(super) fn weigh(
         pairing,
         renamed: &renamed,
         crossing,
+        doubtful,
         contains_match: PerSide::from_fn(|side| contains_match(outlines[side], pairing, side)),
         lists: PerSide::default(),
         found: Confidences {
@@ -163,6 +167,7 @@ struct Weighing<'a> {
     pairing: &'a Pairing,
     renamed: &'a RenamedFrames,
     crossing: Option<&'a Crossing<'a>>,
+    doubtful: &'a [bool],
     contains_match: PerSide<Vec<bool>>,
     /// Buffers for the lists of calls below a match.
     lists: PerSide<Vec<u32>>,
@@ -204,7 +209,7 @@ impl Weighing<'_> {
         let agrees = self.agree(lists);
         if (agrees && self.hold_the_same(lists)) || self.is_the_only(lists, agrees) {
             for (&a, &b) in lists.baseline.iter().zip(lists.candidate) {
-                self.found.note((a, b), Confidence::Firm.within(around));
+                self.note((a, b), Confidence::Firm, around);
             }
             return;
         }
@@ -238,11 +243,18 @@ impl Weighing<'_> {
             self.weigh_stretch(lists, &stretch, (inside, &certain), around);
             if let Some(&(i, j)) = after.first().filter(|&&pair| pair == end) {
                 let pair = (lists.baseline[i], lists.candidate[j]);
-                self.found.note(pair, Confidence::Firm.within(around));
+                self.note(pair, Confidence::Firm, around);
                 rest = &after[1..];
             }
             from = (end.0 + 1, end.1 + 1);
         }
+    }
+
+    /// Stores the confidence of a match that has the confidence `own` inside a match that has the confidence `around`.
+    fn note(&mut self, (a, b): (u32, u32), own: Confidence, around: Confidence) {
+        let is_doubtful = self.doubtful.get(a as usize).copied().unwrap_or(false);
+        let within = if is_doubtful { Confidence::Likely } else { Confidence::Firm };
+        self.found.note((a, b), own.within(around).within(within));
     }
 
     fn key(&self, side: Side, call: u32) -> Key {
@@ -333,7 +345,7 @@ impl Weighing<'_> {
             } else {
                 Confidence::Likely
             };
-            self.found.note((a, b), own.within(around));
+            self.note((a, b), own, around);
         }
     }
 }

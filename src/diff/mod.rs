@@ -31,6 +31,8 @@ mod recorded;
 mod regions;
 mod relation;
 mod renamed_frames;
+mod step_alternatives;
+mod step_contents;
 mod step_pairs;
 mod uid_map;
 mod untangle;
@@ -364,7 +366,7 @@ fn align_in_order(
     let (baseline, candidate) = rayon::join(|| baseline.summed_up(), || candidate.summed_up());
     let outlines = PerSide::new(baseline, candidate);
     let threads = align::pair_threads(outlines.as_ref());
-    let steps = step_pairs::pair_steps(programs, outlines.as_ref());
+    let (steps, doubtful) = step_pairs::pair_steps(programs, outlines.as_ref()).unzip();
     let left_out = step_pairs::left_out(programs, steps.as_deref());
     let outlines = recorded::without_one_sided(trees, outlines, &threads.pairs, left_out.as_ref());
     let crossing = Crossing::of(programs, steps.as_deref());
@@ -378,7 +380,8 @@ fn align_in_order(
     if !options.without.contains(Pass::Pool) {
         pooled::pair(programs, outlines.as_ref(), &mut pairing);
     }
-    let confidences = confidence::weigh(outlines.as_ref(), &pairing, around);
+    let doubtful = step_pairs::calls_in(programs.baseline, &doubtful.unwrap_or_default());
+    let confidences = confidence::weigh(outlines.as_ref(), &pairing, around, &doubtful);
     drop(outlines);
     untangle::untangle(trees, &mut pairing);
     let regions = regions::find(trees, &mut pairing, left_out.as_ref());

@@ -252,6 +252,11 @@ impl<'a> Outline<'a> {
         [Some(2 * self.keys[at].0), more]
     }
 
+    /// Whether a token is an argument record.
+    pub(super) fn is_of_arguments(token: Token) -> bool {
+        token % 2 == 1
+    }
+
     /// Whether two subtrees contain the same calls in the same order, including queries and the variable parts of
     /// names. Two things may differ: durations and, if the two roots are ops or frames, the variable parts of the names
     /// of the roots.

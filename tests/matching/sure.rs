@@ -170,6 +170,36 @@ fn a_match_is_as_sure_as_the_match_around_it() {
 }
 
 #[test]
+fn a_decode_is_compared_with_the_one_at_the_same_position() {
+    let decodes = |positions: &'static [i64]| {
+        move |t: &mut HostThread<'_>| {
+            for &position in positions {
+                t.annotation("execute_context_0(0)_generation_1(1)", |t| {
+                    work(t, "aten::mm");
+                    t.op(shaped("aten::bmm", position), |t| t.kernel("kernel", 5.0));
+                    work(t, "aten::argmax");
+                });
+            }
+        }
+    };
+    let firm = Some(Confidence::Firm);
+    look(decodes(&[513, 132, 133, 134]), decodes(&[132, 133, 134]), |diff| {
+        assert_eq!(confidences(diff, Side::Baseline, "aten::bmm"), [None, firm, firm, firm]);
+        assert_eq!(confidences(diff, Side::Candidate, "aten::mm"), [firm; 3]);
+    });
+    // Neither of the first two decodes is at the position of the candidate's first decode.
+    look(decodes(&[513, 514, 133]), decodes(&[132, 133]), |diff| {
+        let likely = Some(Confidence::Likely);
+        assert_eq!(confidences(diff, Side::Candidate, "aten::bmm"), [likely, firm]);
+        assert_eq!(confidences(diff, Side::Candidate, "aten::mm"), [likely, firm]);
+    });
+    // Both sides have one decode that the other lacks: the two are counterparts.
+    look(decodes(&[513, 133]), decodes(&[132, 133]), |diff| {
+        assert_eq!(confidences(diff, Side::Candidate, "aten::bmm"), [firm; 2]);
+    });
+}
+
+#[test]
 fn renamed_and_moved_calls_are_at_most_likely() {
     let program = |names: [&'static str; 4]| {
         move |t: &mut HostThread<'_>| names.into_iter().for_each(|name| work(t, name))

@@ -73,7 +73,9 @@ fn every_call_of_a_compared_step_is_matched_within_its_pair() {
         // The contexts of two matched steps have different lengths, so different ops pad them, and a few of these ops
         // have no counterpart.
         assert!(ops > 1000 && matched * 100 > ops * 99, "{matched} of {ops}");
-        assert!(analysis.changes().firm_share().is_some_and(|share| share > 0.9));
+        // The matches in two of twelve steps are not firm: the baseline has four decodes of one request, the candidate two,
+        // and none of them is at the same position.
+        assert!(analysis.changes().firm_share().is_some_and(|share| (0.7..0.9).contains(&share)));
     });
 }
 
