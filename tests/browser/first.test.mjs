@@ -64,7 +64,7 @@ test("each chip leads to its detail", async () => {
   }
   const told = (await texts(page, ".chip")).join("; ");
   assert.match(told, /1 run per side: not tested; record 3/);
-  assert.match(told, /\d+% of GPU time matched, \d+% firmly; totals exact/);
+  assert.match(told, /\d+% of GPU time matched, \d+% with certainty; totals exact/);
   await page.close();
 });
 
@@ -124,6 +124,39 @@ test("cells with the times of both sides follow the unit", async () => {
   await page.close();
 });
 
+test("the section about both platforms has each time in the unit of its column", async () => {
+  const page = await open(browser, "example", { tab: "porting" });
+  const read = () => page.evaluate(() => {
+    const [classes, ops] = [...document.querySelectorAll("#porting table")].map((table) => {
+      const heads = [...table.querySelectorAll("thead th")].map((head) => head.textContent);
+      return [...table.querySelectorAll("tbody tr")].map((line) => [...line.querySelectorAll("td")].map((cell, at) => [heads[at + 1], cell.textContent, line.dataset.t]));
+    });
+    return { classes, ops };
+  });
+  const scale = (head) => (/\bms\b/.test(head) ? 1e6 : /µs/.test(head) ? 1e3 : NaN);
+  const before = await read();
+  assert.ok(before.ops.length > 0 && before.classes.length > 0);
+  // A longer step changes the unit of the page.
+  const unit = await page.evaluate(() => { const one = shownUnit(); page.step = [5e6, 5e6]; retime(); return [one, shownUnit()]; });
+  const after = await read();
+  for (const { classes, ops } of [before, after]) {
+    for (const cells of ops) {
+      const steps = await page.evaluate(() => page.steps);
+      [0, 1].forEach((side) => {
+        const [head, text] = cells[side];
+        if (text !== "–") assert.ok(Math.abs(Number(text) * scale(head) - Number(cells[0][2].split(" ")[side]) / steps[side]) <= 0.0006 * scale(head), `${head}: ${text}`);
+      });
+    }
+    // The other columns keep their values, so they keep their unit.
+    classes.forEach((cells, line) => cells.forEach(([head], at) => assert.equal(head, before.classes[line][at][0])));
+    ops.forEach((cells, line) => assert.equal(cells[3][0], before.ops[line][3][0]));
+    assert.ok(ops.every((cells) => cells[3][0] === "software µs per step"));
+  }
+  if (unit[0] === "µs") assert.equal(unit[1], "ms");
+  assert.ok(await page.$$eval("#porting .fill", (bars) => bars.length > 0 && bars.some((bar) => bar.getBoundingClientRect().width > 20 && getComputedStyle(bar).backgroundColor !== "rgba(0, 0, 0, 0)")));
+  await page.close();
+});
+
 test("all differences have the same minus sign", async () => {
   for (const report of REPORTS) {
     const page = await open(browser, report);
@@ -145,6 +178,13 @@ test("the curve shows where the step falls behind, and its parts are sorted and 
   const box = await page.$eval("#lag svg .lag-line", (line) => { const { x, y, width, height } = line.getBBox(); return { x, y, width, height }; });
   assert.ok(box.width > 600 && box.x >= 0 && box.x + box.width <= 720 && box.y >= 0 && box.y + box.height <= 230, JSON.stringify(box));
   assert.match(await page.getAttribute("#lag svg", "aria-label"), /behind/);
+  // The links lead to layers and ops, not to single kernels, of which most run as long on both sides.
+  const kinds = await page.$$eval("#lag .row a", (links) => links.map((link) => tree.kind[positionOf(Number(/node=(\d+)/.exec(link.getAttribute("href"))[1]))]));
+  assert.ok(kinds.length > 0 && kinds.every((kind) => "of".includes(kind)), kinds.join());
+  // Each of the largest parts is drawn, in the color of its sign.
+  const drawn = await page.$$eval("#lag svg .lag-part", (paths) => paths.map((path) => [path.getAttribute("class"), path.getTotalLength()]));
+  assert.equal(drawn.length, Math.min(parts.length, 3));
+  drawn.forEach(([style, length], at) => assert.ok(length > 0 && style === `lag-part lag-${parts[at] > 0 ? "more" : "less"}`, `${style}, ${length} for ${parts[at]}`));
   await page.click("#lag .row a >> nth=0");
   await page.waitForFunction(() => location.hash.includes("at=tree"));
   await page.close();

@@ -18,10 +18,26 @@ async function headline(page) {
   return [one, two ?? one].map((text) => Number(text) * { s: 1e9, ms: 1e6, µs: 1e3 }[unit]);
 }
 
+function nanos(number, unit) {
+  return Number(number.replace("−", "-").replace(/[±+]/, "")) * { s: 1e9, ms: 1e6, µs: 1e3, ns: 1 }[unit];
+}
+
+// The differences of the busy time and of the idle time on the first screen, in ns, and how much they may be rounded.
+async function split(page) {
+  const texts = /(?:GPU busy|in ops) (\S+) (\S+), (?:GPU idle|outside ops) (\S+) ([^\s;]+)/.exec(await page.textContent("#what")).slice(1);
+  return [0, 2].map((at) => {
+    const [number, unit] = [texts[at], texts[at + 1]], digits = (number.split(".")[1] ?? "").length;
+    return { ns: nanos(number, unit), rounding: 0.51 * nanos("1", unit) / 10 ** digits + 1 };
+  });
+}
+
 for (const report of REPORTS) {
   test(`${report}: each section's total agrees with the headline or says why not`, async () => {
     const page = await open(browser, report);
     const [one, two] = await headline(page);
+    const parts = await split(page);
+    const waits = await page.evaluate(() => page.waits[1] - page.waits[0]);
+    assert.ok(Math.abs(waits - parts[1].ns) <= parts[1].rounding, `${waits} of ${parts[1].ns}`);
     let seen = 0;
     for (const key of await page.evaluate(() => measures())) {
       if (await page.locator(`[data-measure=${key}]`).count()) await page.click(`[data-measure=${key}]`);
@@ -35,6 +51,11 @@ for (const report of REPORTS) {
         const of = await line.locator("[data-total]").getAttribute("data-measure-of");
         if (of === "step") assert.ok(Math.abs(total - (two - one)) < 0.006 * Math.max(one, two), `${tab}: ${total} of ${two - one}`);
         const isOpposite = Math.abs(two - one) > 0.02 * Math.max(one, two) && total * (two - one) < 0;
+        // The reason has the figures of the first screen.
+        const said = / (?:GPU busy|in ops) (\S+) (\S+), (?:GPU idle|outside ops) (\S+) (\S+)\.$/.exec(text)?.slice(1);
+        if (said) [[said[0], said[1]], [said[2], said[3]]].forEach(([number, unit], at) =>
+          assert.ok(Math.abs(nanos(number, unit) - parts[at].ns) <= parts[at].rounding + 1e-3 * Math.abs(parts[at].ns), `${tab}: ${text} for ${parts.map(({ ns }) => ns)}`));
+        if (of !== "step" && isOpposite) assert.ok(said, `${tab}: ${text}`);
         if (isOpposite) assert.ok(text.includes(`the step is ${WORDS[two > one ? "+" : "−"]}`), `${tab}: ${text}`);
       }
     }

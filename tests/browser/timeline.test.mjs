@@ -1,6 +1,6 @@
 // Tests for the timeline of one step: what the timeline shows, and how the user can navigate in it.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { file, launch, open, summaryOf } from "./page.mjs";
 
@@ -320,5 +320,72 @@ test("it fits a telephone", async () => {
   const page = await open(browser, "example", { width: 390, tab: "timeline" });
   const sizes = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth, timelineView.clientWidth]);
   assert.ok(sizes[0] <= sizes[1] && sizes[2] > 300, String(sizes));
+  await page.close();
+});
+
+test("slices have the names of their own side", async () => {
+  const page = await open(browser, "example", { tab: "timeline" });
+  const names = await page.evaluate(() => [1, 2].map((side) => [...timeline.position.keys()].filter((at) => sliceSide(at) === side)).map((list) => [...new Set(list.map((at) => sliceName(at)))]));
+  assert.ok(names[0].some((name) => /^hip[A-Z]/.test(name)) && names[1].some((name) => /^cu(da)?[A-Z]/.test(name)), "runtime calls are drawn");
+  assert.deepEqual(names[0].filter((name) => /^cu(da)?[A-Z]/.test(name)), []);
+  assert.deepEqual(names[1].filter((name) => /^hip[A-Z]/.test(name)), []);
+  // The kernels of both sides have the names of the table of all events.
+  const table = readFileSync(file("example", "diff_stats_kernels.csv"), "utf8");
+  for (const side of [1, 2]) {
+    const kernels = await page.evaluate((side) => [...new Set([...timeline.position.keys()].filter((at) => sliceSide(at) === side && isKernel(at)).map((at) => sliceName(at)))], side);
+    const lines = table.split("\n").filter((line) => line.includes(`,trace${side},`)).join("\n").replaceAll('""', '"');
+    assert.ok(kernels.length > 0 && kernels.every((name) => lines.includes(name)), `side ${side}: ${kernels.filter((name) => !lines.includes(name))}`);
+  }
+  await page.close();
+});
+
+for (const report of ["model", "example", "cpu", "regions"]) {
+  test(`${report}: a change opens the timeline at its largest call`, async () => {
+    const page = await open(browser, report);
+    const changes = await page.$$eval('[data-change] .links button', (buttons) => buttons.filter((button) => button.textContent === "timeline").map((button) => Number(button.closest("[data-change]").dataset.change)));
+    for (const change of changes) {
+      await page.click('nav a[href="#what"]');
+      await page.locator(`[data-change="${change}"] .links button`, { hasText: /^timeline$/ }).click();
+      const wrong = await page.evaluate((change) => {
+        const row = document.querySelector(`[data-change="${change}"]`), { order } = largestCall(change, row.querySelector(".delta b").textContent.startsWith("−"));
+        const chosen = timeline.position[chosenSlice()], size = ([one, two]) => (two === undefined ? sliceTime(one) : Math.abs(sliceTime(two) - sliceTime(one)));
+        const below = (at) => [...timeline.byNode].filter(([id]) => positionOf(id) >= at && positionOf(id) < tree.end[at]);
+        // Calls of other steps are not drawn.
+        const largest = order.find((at) => below(at).length);
+        if (largest === undefined || chosen < largest && tree.end[chosen] > order[0]) return null;
+        const own = timeline.byNode.get(idOf(largest)), most = own ?? below(largest).map(([, pair]) => pair).sort((a, b) => size(b) - size(a))[0];
+        return size(timeline.byNode.get(idOf(chosen))) === size(most) ? null : nodeName(chosen) + " instead of " + nodeName(timeline.position[most[0]]);
+      }, change);
+      assert.equal(wrong, null);
+    }
+    assert.ok(report === "cpu" || changes.length > 0);
+    await page.close();
+  });
+}
+
+for (const report of ["example", "regions", "compiled"].filter((name) => existsSync(file(name, "report.html")))) {
+  test(`${report}: GPU events end before hatched time, unless most of them comes after it`, async () => {
+    const page = await open(browser, report, { tab: "timeline" });
+    const wrong = await page.evaluate(() => timeline.axes[0].hatches.flatMap((gaps, side) => gaps.flatMap(([from, to]) =>
+      [...timeline.position.keys()].filter((at) => timeline.lanes[timeline.lane[at]].is_gpu && sliceSide(at) === side + 1
+        && timeline.axes[0].from[at] < from && timeline.axes[0].to[at] > from && to - from > sliceTime(at)).map((at) => sliceLabel(at)))));
+    assert.deepEqual(wrong, []);
+    await page.close();
+  });
+}
+
+test("pointing at a call without counterpart shows its own kernels, and ] says when there are no more calls", async () => {
+  const page = await open(browser, "example", { tab: "timeline" });
+  const [texts, names] = await page.evaluate(() => {
+    const at = timeline.position.findIndex((node) => "12".includes(tree.relation[node]) && eventsBelow(node, Number(tree.relation[node])).length > 0);
+    goToSlice(at);
+    const own = page.names[sliceSide(at) - 1];
+    return [[...document.querySelectorAll("#timeline-info .line")].slice(2).map((line) => line.textContent), [own, page.names[2 - sliceSide(at)]]];
+  });
+  assert.ok(texts.some((text) => text.startsWith(names[0]) && !text.includes("no counterpart")) && texts.includes(`${names[1]} no counterpart`), texts.join());
+  const last = await page.evaluate(() => { const calls = worstCalls(); goToSlice(calls[calls.length - 1]); return stateNumber("slice"); });
+  await page.keyboard.press("]");
+  assert.equal(await page.evaluate(() => stateNumber("slice")), last);
+  assert.match(await page.textContent("#timeline-info"), /No further calls/);
   await page.close();
 });

@@ -43,7 +43,7 @@ pub(super) fn chips(analysis: &Analysis, summary: &Summary) -> Vec<Chip> {
         let firmly = analysis
             .changes()
             .firm_share()
-            .map_or_else(String::new, |share| format!(", {} firmly", percent(share)));
+            .map_or_else(String::new, |share| format!(", {} with certainty", percent(share)));
         let exact = if summary.account_is_exact {
             "totals exact"
         } else {

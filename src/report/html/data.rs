@@ -1,5 +1,6 @@
 //! Builds the data for the page's script: one JSON value that is safe inside a `script` element.
 
+use super::column::step;
 use super::page_rows::{PageRows, node_of};
 use super::page_tree::PageTree;
 use super::texts::{PageText, Texts};
@@ -7,6 +8,7 @@ use super::timeline::{self, Timeline};
 use crate::analysis::Analysis;
 use crate::analysis::account::Row;
 use crate::analysis::changes::Change;
+use crate::analysis::wall::WallTotals;
 use crate::diff::MergedId;
 use crate::program::{Measure, Word};
 use crate::report::nodes::facets::Facet;
@@ -47,6 +49,8 @@ pub(super) struct PageData<'a> {
     captured: [Vec<(u32, u32)>; 2],
     /// Mean duration of a compared step on each side, in ns, as in the headline.
     step: [i64; 2],
+    /// Mean idle time of a compared step on each side, in ns, as on the first screen.
+    waits: [i64; 2],
     /// Device idle time by node.
     idle: Vec<NodeTime>,
     /// By how much the time of the node's row is longer than the time for which it kept the device busy; negative. The
@@ -65,8 +69,8 @@ pub(super) struct PageData<'a> {
     query_words: [&'static str; Word::ALL.len()],
 }
 
-/// Position of a node in the tree, then its baseline and candidate time in ns.
-type NodeTime = (u32, i64, i64);
+/// Position of a node in the tree, as the difference from the previous one; then its baseline and candidate time in ns.
+type NodeTime = (i64, i64, i64);
 
 /// The attribution rows and the nodes in which a change occurs.
 #[derive(Serialize)]
@@ -105,10 +109,8 @@ pub(super) fn embed<'a>(
         changes: changes(analysis, &tree),
         noise: analysis.options().thresholds.relative,
         captured: Side::BOTH.map(|side| captured(analysis, side)),
-        step: Side::BOTH.map(|side| {
-            let totals = analysis.wall().totals(side);
-            totals.own().0 / totals.steps.max(1) as i64
-        }),
+        step: per_compared_step(analysis, WallTotals::own),
+        waits: per_compared_step(analysis, |totals| totals.idle),
         idle: by_node(analysis, &tree, idle(analysis)),
         overlap: by_node(analysis, &tree, overlap(analysis)),
         host: by_node(analysis, &tree, host(analysis)),
@@ -126,6 +128,14 @@ pub(super) fn embed<'a>(
 pub(super) fn steps(analysis: &Analysis) -> [u64; 2] {
     let counts = Side::BOTH.map(|side| analysis.diff().steps(side).len() as u64);
     if counts.contains(&0) { [1, 1] } else { counts }
+}
+
+/// The mean of a time over the compared steps on each side, in ns.
+pub(super) fn per_compared_step(analysis: &Analysis, pick: fn(&WallTotals) -> Nanos) -> [i64; 2] {
+    Side::BOTH.map(|side| {
+        let totals = analysis.wall().totals(side);
+        pick(&totals).0 / totals.steps.max(1) as i64
+    })
 }
 
 fn changes(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<ChangePlaces> {
@@ -193,7 +203,7 @@ fn by_node(analysis: &Analysis, tree: &PageTree<'_>, all: Times) -> Vec<NodeTime
         }
     }
     let least = total[0].max(total[1]) / VISIBLE;
-    let mut listed = Vec::new();
+    let (mut listed, mut last) = (Vec::new(), 0);
     // Nodes are visited in reverse preorder, that is, children before their parents, so the time of a node is complete
     // when the node is visited.
     for id in merged.ids().rev() {
@@ -202,7 +212,7 @@ fn by_node(analysis: &Analysis, tree: &PageTree<'_>, all: Times) -> Vec<NodeTime
         let position = tree.position(id);
         match (merged.parent(id), position) {
             (_, Some(position)) if time[0].abs().max(time[1].abs()) >= least => {
-                listed.push((position, time[0], time[1]));
+                listed.push((step(&mut last, position), time[0], time[1]));
             }
             (Some(above), _) => match &mut of_nodes[above.index()] {
                 // The parent has no entry yet, so the parent takes over the node's entry.
@@ -212,7 +222,7 @@ fn by_node(analysis: &Analysis, tree: &PageTree<'_>, all: Times) -> Vec<NodeTime
                     *sum = [sum[0] + time[0], sum[1] + time[1]];
                 }
             },
-            (None, Some(position)) => listed.push((position, time[0], time[1])),
+            (None, Some(position)) => listed.push((step(&mut last, position), time[0], time[1])),
             (None, None) => {}
         }
     }

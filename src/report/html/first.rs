@@ -84,6 +84,8 @@ pub(super) struct PartRow {
     pub(super) sentence: String,
     /// A remark that names the attributed parts of the difference; may be empty.
     pub(super) remark: String,
+    /// The first call that the line is about; `None` if the page has no such call.
+    pub(super) node: Option<usize>,
 }
 
 /// A bar that starts at zero, with its length in percent of the available width.
@@ -154,6 +156,7 @@ impl First {
                     difference: figures.signed_bare(line.cost.0 as f64),
                     sentence: line.sentence.clone(),
                     remark: line.remark.clone(),
+                    node: tree.target(line.node),
                 })
                 .collect(),
             smaller: smaller.collect(),
@@ -170,6 +173,7 @@ impl First {
                     ),
                 },
                 remark: String::new(),
+                node: None,
             },
         }
     }

@@ -5,7 +5,7 @@
 
 use super::data::without_tags;
 use super::policy::policy;
-use super::{BARS, Head, STYLE};
+use super::{BARS, Head, STYLE, base_name};
 use crate::escape::JsonWriter;
 use askama::Template;
 use serde::Serialize;
@@ -203,6 +203,8 @@ struct Page<'a> {
     head: Head<'a>,
     script: &'a str,
     page: &'a FleetPage,
+    /// The names of the page's folders, without the folders around them.
+    folders: [&'a str; 2],
     bill: &'a [FleetBillLine],
     ranks: &'a [FleetRankLine],
     data: String,
@@ -222,15 +224,17 @@ struct Data<'a> {
 #[doc(hidden)]
 pub fn write_fleet_page(page: &FleetPage, out: &mut dyn Write) -> io::Result<()> {
     let (style, script) = (format!("{STYLE}{FLEET_STYLE}"), format!("{BARS}{SCRIPT}"));
+    let folders = page.folders.each_ref().map(|folder| base_name(folder));
     let template = Page {
         head: Head {
             policy: policy(&style, &script),
             style: &style,
             version: env!("CARGO_PKG_VERSION"),
-            sides: page.folders.each_ref().map(String::as_str),
+            sides: folders,
         },
         script: &script,
         page,
+        folders,
         bill: &page.bill[..page.bill.len().min(LISTED)],
         ranks: &page.ranks[..page.ranks.len().min(LISTED)],
         data: without_tags(&Data { maps: &page.maps, dots: &page.dots })?,

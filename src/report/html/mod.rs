@@ -13,6 +13,7 @@ mod falls_behind;
 mod first;
 mod fleet;
 mod memory;
+mod other_names;
 mod overview;
 mod page_rows;
 mod page_tree;
@@ -127,7 +128,7 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
             policy: policy::policy(STYLE, &script),
             style: STYLE,
             version: summary.tracetree_version,
-            sides: paths,
+            sides: Side::BOTH.map(|side| analysis.names()[side].as_str()),
         },
         script: &script,
         data,
@@ -137,7 +138,7 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
             .find(|&key| shared.lists().iter().any(|list| list.key == key)),
         regions: regions::lines(analysis),
         memory: memory::section(analysis),
-        files: paths.map(|path| path.rsplit(['/', '\\']).next().unwrap_or(path)),
+        files: paths.map(base_name),
         remarks: remarks(narrative),
         lists: shared.lists(),
         efficiency: efficiency::lines(analysis, unit),
@@ -158,6 +159,11 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
         has_home_paths: Side::BOTH.iter().any(|&side| analysis.tree(side).trace().has_home_paths()),
     };
     page.write_into(&mut JsonWriter(out))
+}
+
+/// The last part of a path.
+fn base_name(path: &str) -> &str {
+    path.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
 /// A script without comment lines and indentation, which make up a quarter of it.

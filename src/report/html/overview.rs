@@ -1,8 +1,10 @@
 //! Builds the page's overview, which is visible without scripts: the inputs, the totals, and the segments that make
 //! up the totals.
 
+use super::data::{per_compared_step, steps};
 use crate::analysis::Analysis;
 use crate::analysis::account::{Row, RowKind, Totals};
+use crate::analysis::wall::WallTotals;
 use crate::program::Measure;
 use crate::report::lists::change;
 use crate::report::text::{Unit, times};
@@ -95,9 +97,24 @@ pub(super) fn totals(analysis: &Analysis, unit: Unit) -> Vec<Line> {
     let line = |key, title, pick: fn(&Totals) -> Nanos| {
         line(unit, key, title, PerSide::from_fn(|side| pick(&totals[side])))
     };
+    // The page divides all totals by the same numbers of steps.
+    let counts = steps(analysis);
+    let of_step = |key, title, pick: fn(&WallTotals) -> Nanos| {
+        let times = per_compared_step(analysis, pick);
+        let time = |side: Side| Nanos(times[side as usize] * counts[side as usize] as i64);
+        self::line(unit, key, title, PerSide::from_fn(time))
+    };
+    let measure = analysis.ledger().measure();
+    let (busy, idle) = match measure {
+        Measure::GpuTime => {
+            ("GPU busy in the compared steps (events at the same time count once)", "GPU idle")
+        }
+        Measure::HostSelfTime => ("in ops in the compared steps", "outside ops"),
+    };
     let mut lines = vec![
-        line("time", measure_title(analysis.ledger().measure()), |totals| totals.time),
-        line("busy", "busy (union of intervals)", |totals| totals.busy),
+        line("time", measure_title(measure), |totals| totals.time),
+        of_step("busy", busy, |totals| totals.busy),
+        of_step("idle", idle, |totals| totals.idle),
         line("matched", "in rows that both sides have", |totals| totals.paired),
         line("unmatched", "in rows that only this side has", |totals| totals.one_sided),
         line("unlinked", "launch not in trace", |totals| totals.unlinked),

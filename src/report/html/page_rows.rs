@@ -1,7 +1,7 @@
 //! Converts the attribution rows into columns for the page. If not all rows fit the size budget, only the rows with the
 //! largest differences are kept.
 
-use super::column::Column;
+use super::column::{Column, steps};
 use super::page_tree::PageTree;
 use super::texts::{PageText, Texts};
 use crate::analysis::Analysis;
@@ -196,22 +196,22 @@ impl<'a> PageRows<'a> {
 }
 
 /// Serializes one field per column. Columns that the analysis stores in a different form are
-/// converted on the fly.
+/// converted on the fly, and positions and ids are stored as differences from the previous row.
 impl Serialize for PageRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (one, two) = (Side::Baseline, Side::Candidate);
         let mut columns = serializer.serialize_struct("PageRows", 19)?;
-        columns.serialize_field("id", &self.id)?;
+        columns.serialize_field("id", &Column(|| steps(self.id.iter().copied())))?;
         columns.serialize_field("name", &self.name)?;
-        columns.serialize_field("node", &self.node)?;
-        columns.serialize_field("common", &self.common)?;
+        columns.serialize_field("node", &Column(|| steps(self.node.iter().copied())))?;
+        columns.serialize_field("common", &Column(|| steps(self.common.iter().copied())))?;
         columns.serialize_field("common_name", &self.common_name)?;
         columns.serialize_field("time1", &Column(|| self.times(one)))?;
         columns.serialize_field("time2", &Column(|| self.times(two)))?;
         columns.serialize_field("count1", &Column(|| self.counts(one)))?;
         columns.serialize_field("count2", &Column(|| self.counts(two)))?;
-        columns.serialize_field("uid1", &Column(|| self.uids(one)))?;
-        columns.serialize_field("uid2", &Column(|| self.uids(two)))?;
+        columns.serialize_field("uid1", &Column(|| steps(self.uids(one))))?;
+        columns.serialize_field("uid2", &Column(|| steps(self.uids(two))))?;
         columns.serialize_field("arguments", &self.arguments)?;
         columns.serialize_field("argument_table", &self.argument_table)?;
         columns.serialize_field("kernels1", &self.kernels1)?;

@@ -9,7 +9,8 @@
 //! │   └── d 2 us
 //! ```
 
-use super::column::Column;
+use super::column::{Column, step};
+use super::other_names::OtherNames;
 use super::texts::{PageText, Texts};
 use crate::analysis::Analysis;
 use crate::diff::{Confidence, MergedId, MergedNode, Relation};
@@ -32,6 +33,7 @@ pub(super) struct PageTree<'a> {
     /// only.
     relations: String,
     names: Vec<PageText>,
+    other_names: OtherNames,
     /// The nodes that have time of their own. This time includes the time of the omitted nodes below the node.
     own: Vec<OwnTime>,
     /// The nodes that have omitted nodes below them.
@@ -62,7 +64,7 @@ impl<'a> PageTree<'a> {
         let (mut kinds, mut relations) =
             (String::with_capacity(count), String::with_capacity(count));
         let mut names = Vec::with_capacity(count);
-        let mut unsure = Vec::new();
+        let (mut unsure, mut named) = (Vec::new(), Vec::new());
         for (_, node) in merged.nodes().filter(|(id, _)| keep[id.index()]) {
             unsure.extend(confidence(analysis, node).map(|group| (names.len() as u32, group)));
             let kind = kind_letter(analysis, node);
@@ -72,12 +74,30 @@ impl<'a> PageTree<'a> {
                 NamedBy::One(side, call) => texts.name(side, analysis.tree(side), call),
                 NamedBy::Two(..) => texts.id(&node_name(analysis, node)),
             };
+            // The timeline and the lists of kernels show calls and kernels by the names of each side.
+            if let (MergedNode::Both(_, call), 'o' | 'r' | 'g') = (node, kind)
+                && let NamedBy::One(..) = named_by(analysis, node)
+            {
+                let other = texts.name(Side::Candidate, analysis.tree(Side::Candidate), call);
+                let other = if kind == 'g' { texts.kernel(other) } else { other };
+                named.push((names.len() as u32, [name, other]));
+            }
             names.push(if kind == 'g' { texts.kernel(name) } else { name });
         }
         let (own, hidden) = fold(analysis, &keep);
         let ids = || merged.ids().filter(|id| keep[id.index()]);
         let kept = keep.contains(&false).then(|| ids().collect());
-        PageTree { analysis, kept, kinds, relations, names, own, hidden, unsure }
+        let other_names = OtherNames::of(&named);
+        PageTree { analysis, kept, kinds, relations, names, other_names, own, hidden, unsure }
+    }
+
+    /// The times of the nodes' own, with the differences of their positions.
+    fn own_times(&self) -> impl Iterator<Item = (i64, i64, i64)> {
+        self.own.iter().scan(0, |last, &(at, one, two)| Some((step(last, at), one, two)))
+    }
+
+    fn unsure_matches(&self) -> impl Iterator<Item = (i64, i64)> {
+        self.unsure.iter().scan(0, |last, &(at, group)| Some((step(last, at), group)))
     }
 
     /// A node's id for use in links; `None` if the page omits the node.
@@ -149,17 +169,18 @@ impl<'a> PageTree<'a> {
 /// converted on the fly.
 impl Serialize for PageTree<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut columns = serializer.serialize_struct("PageTree", 12)?;
+        let mut columns = serializer.serialize_struct("PageTree", 13)?;
         columns.serialize_field("id", &Column(|| self.ids()))?;
         columns.serialize_field("depth", &Column(|| self.depths()))?;
         columns.serialize_field("kind", &self.kinds)?;
         columns.serialize_field("relation", &self.relations)?;
         columns.serialize_field("name", &self.names)?;
-        columns.serialize_field("own", &self.own)?;
+        columns.serialize_field("other_names", &self.other_names)?;
+        columns.serialize_field("own", &Column(|| self.own_times()))?;
         columns.serialize_field("uid1", &Column(|| self.uids(Side::Baseline)))?;
         columns.serialize_field("uid2", &Column(|| self.uids(Side::Candidate)))?;
         columns.serialize_field("hidden", &self.hidden)?;
-        columns.serialize_field("unsure", &self.unsure)?;
+        columns.serialize_field("unsure", &Column(|| self.unsure_matches()))?;
         columns.serialize_field("gpu1", &Column(|| flat(self.gpu_events(Side::Baseline))))?;
         columns.serialize_field("gpu2", &Column(|| flat(self.gpu_events(Side::Candidate))))?;
         columns.end()

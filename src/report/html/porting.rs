@@ -5,7 +5,7 @@ use crate::analysis::Analysis;
 use crate::analysis::kernel_facts::Role;
 use crate::analysis::porting::PortingRow;
 use crate::report::text::{Narrative, Port, PortItem, Unit, tensors};
-use crate::side::Side;
+use crate::side::{PerSide, Side};
 use crate::signed::signed;
 use crate::trace::Nanos;
 use std::cmp::Reverse;
@@ -31,6 +31,7 @@ pub(super) struct OpRow {
     pub(super) name: String,
     pub(super) shape: String,
     pub(super) module: String,
+    pub(super) nanos: PerSide<Nanos>,
     pub(super) times: [String; 2],
     pub(super) ratio: String,
     pub(super) software: String,
@@ -97,6 +98,7 @@ fn op_row(analysis: &Analysis, row: &PortingRow, unit: Unit) -> OpRow {
         name: row.name.clone(),
         shape: if one.is_empty() { two } else { one },
         module: row.module.clone(),
+        nanos: row.time,
         times: Side::BOTH.map(|side| unit.show(row.time[side])),
         ratio: row.ratio(steps).map_or_else(String::new, |ratio| format!("{ratio:.2}×")),
         software: match row.rho {

@@ -5,6 +5,7 @@ use super::{listed, shown, title};
 use crate::analysis::Analysis;
 use crate::analysis::lag::Lag;
 use crate::escape::markup;
+use crate::report::lists::change;
 use crate::report::text::Unit;
 use crate::trace::Nanos;
 use std::fmt::Write as _;
@@ -17,13 +18,13 @@ const MARGINS: (f64, f64, f64, f64) = (58.0, 12.0, 12.0, 34.0);
 const COLORED: usize = 3;
 /// About how many lines are drawn across the picture in each direction.
 const LINES: f64 = 5.0;
-/// Minimum width of a colored section that gets a number.
-const LABELED: f64 = 10.0;
+/// Maximum number of sections of a part that are colored; the longest ones.
+const SECTIONS: usize = 100;
 
 /// The style of the picture outside of the page.
 const STYLE: &str = "text{font:11px sans-serif;fill:#444}.lag-line{fill:none;stroke:#667;stroke-width:1.4}\
-    .lag-grid{stroke:#ddd}.lag-zero{stroke:#999}.lag-part{fill:none;stroke-width:3.2}.lag-0{stroke:#b3261e}\
-    .lag-1{stroke:#c77700}.lag-2{stroke:#6a3fb5}.lag-total{font-weight:bold}";
+    .lag-grid{stroke:#ddd}.lag-zero{stroke:#999}.lag-part{fill:none;stroke-width:3.2}.lag-more{stroke:#b3261e}\
+    .lag-less{stroke:#1a62b8}.lag-total{font-weight:bold}";
 
 /// Writes the picture as a file; a picture with one sentence if too few calls are matched.
 pub(in crate::report) fn write_svg(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
@@ -44,7 +45,8 @@ pub(in crate::report) fn write_svg(analysis: &Analysis, out: &mut dyn Write) -> 
         let x = MARGINS.0;
         _ = write!(
             parts,
-            "<path class=\"lag-part lag-{number}\" d=\"M{} {}h14\"></path>",
+            "<path class=\"lag-part lag-{}\" d=\"M{} {}h14\"></path>",
+            change(part.lost),
             x,
             y - 4.0
         );
@@ -109,28 +111,42 @@ pub(in crate::report) fn drawing(lag: &Lag) -> String {
         format!("M{}", points.collect::<Vec<_>>().join("L"))
     };
     _ = write!(out, "<path class=\"lag-line\" d=\"{}\"></path>", path(&kept));
+    let mut numbers: Vec<(f64, f64)> = Vec::new();
     for (number, largest) in listed(lag).into_iter().take(COLORED).enumerate() {
-        let part = lag.parts.iter().position(|part| part == largest);
-        let sections = sections(lag, &kept, part.unwrap_or_default());
-        let paths: String = sections.iter().map(|section| path(section)).collect();
-        _ = write!(out, "<path class=\"lag-part lag-{number}\" d=\"{paths}\"></path>");
-        let widest = sections.iter().max_by(|a, b| {
-            let width =
-                |section: &[usize]| of_point(section[section.len() - 1]).0 - of_point(section[0]).0;
-            width(a).total_cmp(&width(b))
-        });
-        if let Some(section) = widest {
-            let ((x1, y1), (x2, y2)) = (of_point(section[0]), of_point(section[section.len() - 1]));
-            if x2 - x1 >= LABELED || sections.len() == 1 {
-                let (x, y) = ((x1 + x2) / 2.0, y1.min(y2) - 5.0);
-                let y = if y < top + 8.0 { y1.max(y2) + 14.0 } else { y };
-                _ = write!(
-                    out,
-                    "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>",
-                    number + 1
-                );
-            }
+        let Some(part) = lag.parts.iter().position(|part| part == largest) else { continue };
+        let length = |&(first, last): &(usize, usize)| {
+            let ((x1, y1), (x2, y2)) = (of_point(first), of_point(last));
+            (x2 - x1).hypot(y2 - y1)
+        };
+        let mut sections = sections(lag, points.len(), part);
+        sections.sort_by(|a, b| length(b).total_cmp(&length(a)));
+        sections.truncate(SECTIONS);
+        let Some(&(first, last)) = sections.first() else { continue };
+        sections.sort_unstable();
+        let line = |first: usize, last: usize| -> Vec<usize> {
+            let inner = kept.iter().copied().filter(|at| (first + 1..last).contains(at));
+            [first].into_iter().chain(inner).chain([last]).collect()
+        };
+        let paths = sections.iter().map(|&(first, last)| path(&line(first, last)));
+        let (style, paths) = (change(largest.lost), paths.collect::<String>());
+        _ = write!(out, "<path class=\"lag-part lag-{style}\" d=\"{paths}\"></path>");
+        // The number is beside the middle of the section's longest line.
+        let line = line(first, last);
+        let longest = line.windows(2).map(|two| (two[0], two[1]));
+        let longest = longest.max_by(|a, b| length(a).total_cmp(&length(b)));
+        let (from, to) = longest.unwrap_or((first, last));
+        let ((x1, y1), (x2, y2)) = (of_point(from), of_point(to));
+        let beside = if x1 > right - 20.0 { -9.0 } else { 9.0 };
+        let (x, mut y) = ((x1 + x2) / 2.0 + beside, ((y1 + y2) / 2.0 - 4.0).max(top + 9.0));
+        while numbers.iter().any(|known| (known.0 - x).abs() < 10.0 && (known.1 - y).abs() < 12.0) {
+            y += 12.0;
         }
+        numbers.push((x, y));
+        _ = write!(
+            out,
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>",
+            number + 1
+        );
     }
     _ = write!(
         out,
@@ -145,27 +161,21 @@ pub(in crate::report) fn drawing(lag: &Lag) -> String {
     out
 }
 
-/// The drawn points of each section of the curve that belongs to a part. A section ends at the first point of another
-/// part.
-fn sections(lag: &Lag, kept: &[usize], part: usize) -> Vec<Vec<usize>> {
+/// The first and the last point of each section of the curve that belongs to a part. A section ends at the first point
+/// of another part.
+fn sections(lag: &Lag, count: usize, part: usize) -> Vec<(usize, usize)> {
     // The first point is the start of the step, the last one its end.
     let part_of = |at: usize| match at.checked_sub(1) {
         None => 0,
-        Some(at) => lag.points.get(at).map_or(usize::MAX, |point| point.part),
+        Some(at) => lag.points[at].part,
     };
-    let mut sections: Vec<Vec<usize>> = Vec::new();
-    let mut is_open = false;
-    for &at in kept {
-        if is_open && let Some(last) = sections.last_mut() {
-            last.push(at);
+    let mut sections: Vec<(usize, usize)> = Vec::new();
+    for at in (0..count.saturating_sub(1)).filter(|&at| part_of(at) == part) {
+        match sections.last_mut() {
+            Some(section) if section.1 == at => section.1 = at + 1,
+            Some(_) | None => sections.push((at, at + 1)),
         }
-        let is_inside = part_of(at) == part;
-        if is_inside && !is_open {
-            sections.push(vec![at]);
-        }
-        is_open = is_inside;
     }
-    sections.retain(|section| section.len() > 1);
     sections
 }
 

@@ -1,6 +1,12 @@
 // Turns the embedded columns into rows and a tree with sums.
 
 const page = JSON.parse(document.getElementById("data").textContent);
+// Positions and ids are stored as differences from the previous ones.
+for (const list of [page.tree.own, page.tree.unsure, page.idle, page.overlap, page.host]) {
+  let last = 0;
+  for (const entry of list) entry[0] = last += entry[0];
+}
+for (const key of ["id", "node", "common", "uid1", "uid2"]) page.rows[key] = fromSteps(page.rows[key], 0);
 const tree = readTree(page.tree);
 // The measure of the recorded times: GPU time or, if there are no GPU events, host time.
 const RECORDED = page.measure === "gpu_time" ? "gpu" : "host";
@@ -13,6 +19,7 @@ function readTree(columns) {
     id: fromSteps(columns.id, 0), uid1: uidsOf(columns.uid1), uid2: uidsOf(columns.uid2),
     parent: new Int32Array(size).fill(-1), end: new Int32Array(size).fill(size),
     changes: new Int32Array(size), of: {}, ownIdle: new Map(page.idle.map(([at, ...times]) => [at, times])),
+    otherNames: new Map(columns.other_names.most), otherNamesAt: new Map(columns.other_names.rest),
     hiddenBelow: new Map(columns.hidden), unsure: new Map(columns.unsure),
   };
   nest(result);

@@ -185,12 +185,11 @@ function memberLine(row, open) {
   // A row is a single call, so its times are not divided by the number of steps.
   const [one, two] = [rows.time1[row], rows.time2[row]];
   const how = changeOf(one, two, false);
-  const sign = one === two ? "±" : two > one ? "+" : "−";
   const text = rowTitle(row);
   return element("div", { class: "member" },
     element("button", { type: "button", "data-row": id, "aria-expanded": String(open), onclick: toggle },
       (open ? "▾ " : "▸ ") + "row " + id),
-    element("span", { class: how.word + " time" }, `${how.sign} ${sign}${span(Math.abs(two - one))}`),
+    element("span", { class: how.word + " time" }, `${how.sign} ${signedSpan(two - one)}`),
     element("span", { class: "dim time" }, `${span(one)} → ${span(two)}`),
     element("span", { class: "dim title" }, folded(text)));
 }

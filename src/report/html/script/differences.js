@@ -16,7 +16,7 @@ const CHANGES = [
   ["slower", "slower only", (g) => change(g.time1, g.time2).word === "more"],
   ["faster", "faster only", (g) => change(g.time1, g.time2).word === "less"],
 ];
-const PRESENCES = ["both", "trace1_only", "trace2_only"];
+const PRESENCES = [["", "any"], ["both", "both sides"], ...page.names.map((name, at) => [`trace${at + 1}_only`, "only " + name])];
 
 let groupsShown = PAGE_OF_GROUPS;
 
@@ -130,7 +130,7 @@ function drawFilters() {
     choice("show", "only", CHANGES, "", redraw("only")),
     page.changes.length ? choice("change", "change", [["", "any"], ...page.changes.map((_, at) => [String(at), changeName(at)])], "", redraw("change")) : null,
     choice("group by", "group", groupings(), "name", redraw("group")),
-    choice("presence", "presence", [["", "any"], ...PRESENCES.map((p) => [p, p])], "", redraw("presence")),
+    choice("presence", "presence", PRESENCES, "", redraw("presence")),
   ];
   for (const facet of rows.facets) {
     const key = "f." + facet.key;

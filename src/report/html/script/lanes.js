@@ -66,7 +66,7 @@ function kernelLane({ side, events, from, length, rows: count }, longest) {
     : "no GPU events on this side";
   const drawing = svg("svg", { viewBox: `0 0 ${LANE_WIDTH} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": `${page.names[side - 1]}: ${words}` });
   for (const event of events) {
-    const title = svg("title", {}, `${nodeName(event.node)}\n${span(event.end - event.start)}${event.launch === null ? ", launch unknown" : `, launched ${span(event.start - event.launch)} before`}`);
+    const title = svg("title", {}, `${sideName(event.node, side)}\n${span(event.end - event.start)}${event.launch === null ? ", launch unknown" : `, launched ${span(event.start - event.launch)} before`}`);
     if (event.launch !== null) drawing.append(svg("rect", { class: "launch", x: x(event.launch), y: 0, width: 1.2, height }));
     drawing.append(svg("rect", {
       class: "gpu " + laneStyle(event.node, side), x: x(event.start), y: 4 + event.row * LANE_BAR,
@@ -75,7 +75,7 @@ function kernelLane({ side, events, from, length, rows: count }, longest) {
   }
   const listed = [...events].sort((a, b) => (b.end - b.start) - (a.end - a.start)).slice(0, LANES_LISTED);
   const list = element("ol", { class: "kernel-list" }, ...listed.map((event) => element("li", {},
-    kernelName(nodeName(event.node)), element("span", { class: "time" }, span(event.end - event.start)))));
+    kernelName(sideName(event.node, side)), element("span", { class: "time" }, span(event.end - event.start)))));
   const more = events.length - listed.length;
   return element("div", { class: "lane" },
     element("p", { class: "lane-head" }, element("b", {}, page.names[side - 1]), " ", element("span", { class: "dim" }, words)),
@@ -124,13 +124,15 @@ function drawCall(at) {
   const isOnly = "12".includes(tree.relation[at]);
   const [one, two] = [tree.all1[at], tree.all2[at]];
   const how = changeOf(one, two, false);
-  const sign = one === two ? "±" : two > one ? "+" : "−";
+  // The rows of the tree divide the time of each call by the number of steps.
+  const inTree = hasSteps() && perStep() && !isEmpty ? `; ${isOnly ? time(one || two, one ? 1 : 2) : signed(one, two)} ${unitWords()}, if shared among all steps` : "";
   const lanes = kernelLanes(at);
   box.replaceChildren(
     element("h3", {}, nodeLabel(at)),
     element("p", {}, confidenceTag(at), " ", element("span", { class: "dim" }, `uid ${uid(1)} → ${uid(2)}`)),
     element("p", {}, isEmpty ? "no attributed work" : isOnly ? `this call: ${span(one || two)}` : `this call: ${span(one)} → ${span(two)}, `,
-      isEmpty || isOnly ? "" : element("span", { class: how.word }, `${how.sign} ${sign}${span(Math.abs(two - one))}`)),
+      isEmpty || isOnly ? "" : element("span", { class: how.word }, `${how.sign} ${signedSpan(two - one)}`),
+      element("span", { class: "dim" }, inTree)),
     lanes ? element("div", {}, element("h4", {}, "Kernels of this call, to scale"), element("p", { class: "dim small" }, "Each lane starts at its first launch; thin lines are launches."), lanes) : element("p", { class: "dim" }, "No GPU events below this call."),
     element("div", { class: "actions" },
       element("button", { type: "button", onclick: () => showInFlame(at) }, "in the flame graph"),

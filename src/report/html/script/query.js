@@ -60,8 +60,9 @@ function isModule(at) {
 function sideName(at, side) {
   const relation = tree.relation[at];
   if (relation === (side === 1 ? "2" : "1")) return null;
-  const text = nodeName(at);
-  const names = relation === "r" ? text.split(" | ") : [text];
+  const text = tree.name[at];
+  const other = side === 2 && relation !== "2" && "org".includes(tree.kind[at]) ? tree.otherNamesAt.get(at) ?? tree.otherNames.get(text) : undefined;
+  const names = relation === "r" ? page.texts[text].split(" | ") : [page.texts[other ?? text]];
   return names[names.length === 2 ? side - 1 : 0];
 }
 

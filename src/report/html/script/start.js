@@ -122,7 +122,29 @@ function largestCall(change, isLess) {
   }
   if (best < 0) return null;
   const share = sum > 0 ? Math.round(100 * costs.get(best) / sum) : 0;
-  return { node: best, share: share > 0 && share <= 100 ? `, ${share}%` : "" };
+  const of = !hasSteps() ? "" : page.steps[0] === page.steps[1] ? ` of all ${page.steps[0]} steps` : " of all steps";
+  const order = [...costs.keys()].sort((a, b) => costs.get(b) - costs.get(a) || a - b);
+  return { node: best, order, share: share > 0 && share <= 100 ? `, ${share}%${of}` : "" };
+}
+
+// The nearest call at or above a node that has recorded time on both sides; the node itself if there is none.
+function onBothSides(node) {
+  const { all1, all2 } = timesOf(RECORDED);
+  let at = node;
+  while (at >= 0 && !(all1[at] > 0 && all2[at] > 0)) at = tree.parent[at];
+  return at < 0 || "tu".includes(tree.kind[at]) ? node : at;
+}
+
+// The slice that shows most of a change: that of its largest call in the step that is shown, or of an op around it.
+function sliceOfChange(nodes) {
+  for (const node of nodes) {
+    const slice = sliceOf(node);
+    if (slice >= 0) return slice;
+    for (let at = tree.parent[node]; at >= 0 && "or".includes(tree.kind[at]); at = tree.parent[at]) {
+      if (timeline.byNode.has(idOf(at))) return sliceOf(at);
+    }
+  }
+  return -1;
 }
 
 // A file name for a shell, in quotes if it needs them.
@@ -154,14 +176,23 @@ function addChangeLinks() {
     if (largest) {
       const link = `#at=tree&node=${idOf(largest.node)}`;
       box.prepend(element("a", { href: link, "data-node": idOf(largest.node) }, `largest call${largest.share}`), " ");
-      for (const action of document.querySelectorAll(`[data-largest="${at}"]`)) action.href = link;
+      for (const action of document.querySelectorAll(`[data-largest="${at}"]`)) action.href = `#at=tree&node=${idOf(onBothSides(largest.node))}`;
     }
     if (ofChange.length) box.append(button("call sites", () => { openPanel("differences", { change: at, q: "", open: "", row: "" }); drawFilters(); drawRows(); }));
-    const here = timeline ? [largest?.node ?? -1, ...nodes].find((node) => sliceOf(node) >= 0) : undefined;
-    if (here !== undefined) box.append(button("timeline", () => { setState({ change: at, colour: "", t: "" }); markChange(); drawn.delete("timeline"); showNodeInTimeline(here); }));
+    const slice = timeline ? sliceOfChange(largest?.order ?? nodes) : -1;
+    const select = () => { setState({ change: at, colour: "", t: "" }); markChange(); drawn.delete("timeline"); showSlice(slice); };
+    if (slice >= 0) {
+      box.append(button("timeline", select));
+      row.querySelector(".sentence").addEventListener("click", select);
+      row.classList.add("opens");
+    }
     if (row.dataset.bill) box.append(copyButton("repro command", () => reproCommand(`--bill-line ${row.dataset.bill}`)));
     box.append(copyButton("sentence", () => `${row.querySelector(".delta b").textContent} ${document.querySelector("#changes-card h3 small").textContent.split("; ").pop()}: ${row.querySelector(".sentence").textContent}`));
     row.tabIndex = -1;
+  }
+  for (const box of document.querySelectorAll("[data-first]")) {
+    const slice = timeline ? sliceOf(positionOf(Number(box.dataset.first))) : -1;
+    if (slice >= 0) box.append(" ", element("button", { type: "button", class: "copy", onclick: () => showSlice(slice) }, "timeline"));
   }
   for (const code of document.querySelectorAll("code.command")) code.after(" ", copyButton("command", code.textContent));
 }

@@ -25,7 +25,7 @@ function unitWords() {
 }
 
 function decimals(ns) {
-  return (ns / (shownUnit() === "ms" ? 1e6 : 1e3)).toFixed(3);
+  return (ns / (shownUnit() === "ms" ? 1e6 : 1e3)).toFixed(3).replace(/^-(?=0\.0+$)/, "").replace("-", "−");
 }
 
 function time(ns, side) {
@@ -164,11 +164,13 @@ function drawTotal(panel) {
   const how = changeOf(...times, false), stepHow = changeOf(...page.step, false);
   const title = MEASURES[key][1];
   const words = { more: "higher", less: "lower", same: "the same" };
-  const waits = timesOf("step"), wait = [1, 2].map((side) => scaled(waits["total" + side] - timesOf(RECORDED)["total" + side], side));
-  const reason = RECORDED === "gpu" ? `because the GPU waits ${signedSpan(wait[1] - wait[0])}` : `because of ${signedSpan(wait[1] - wait[0])} outside ops`;
+  // Events that run at the same time count once in the step, so its parts are those of the first screen.
+  const idle = page.waits[1] - page.waits[0];
+  const [isBusy, isIdle] = RECORDED === "gpu" ? ["GPU busy", "GPU idle"] : ["in ops", "outside ops"];
+  const reason = `: ${isBusy} ${signedSpan(step - idle)}, ${isIdle} ${signedSpan(idle)}`;
   const isOther = key !== "step" && stepHow.word !== "same" && how.word !== stepHow.word;
   line.replaceChildren(
     element("b", {}, title[0].toUpperCase() + title.slice(1)), ` ${times.map((ns) => decimals(ns)).join(" → ")} ${unitWords()}, `,
     element("span", { class: how.word, "data-total": own, "data-measure-of": key }, `${how.sign} ${signedSpan(own)}`),
-    isOther ? `. ${title[0].toUpperCase() + title.slice(1)} is ${words[how.word]}; the step is ${step > 0 ? "longer" : "shorter"} (${signedSpan(step)})${key === RECORDED ? " " + reason : ""}.` : "");
+    isOther ? `. ${title[0].toUpperCase() + title.slice(1)} is ${words[how.word]}; the step is ${step > 0 ? "longer" : "shorter"} (${signedSpan(step)})${key === RECORDED ? reason : ""}.` : "");
 }

@@ -78,21 +78,33 @@ function alignedAxis({ start, end, lane, lanes, host, ends }, anchors) {
     lengths.forEach((length, side) => { if (length < most) hatches[side].push([places[at] + length, places[at] + most]); });
     places.push(places[at] + most);
   }
-  // The end of a call at an anchor belongs to the section before the anchor.
-  const place = (side, time, isEnd) => {
-    const list = times[side];
+  // The number of the first anchor after a time; an end at an anchor belongs to the section before the anchor.
+  const after = (list, time, isEnd) => {
     let low = 0, high = count + 1;
     while (low < high - 1) {
       const middle = (low + high) >> 1;
       if (isEnd ? list[middle] < time : list[middle] <= time) low = middle;
       else high = middle;
     }
-    return places[low] + time - list[low];
+    return high;
+  };
+  const place = (side, time, isEnd) => {
+    const last = after(times[side], time, isEnd) - 1;
+    return places[last] + time - times[side][last];
   };
   const sideOf = (at) => lanes[lane[at]].side - 1;
+  // A GPU event that runs into the next section ends before the hatched time unless most of it comes after that.
+  const endOf = (at, time) => {
+    const list = times[sideOf(at)];
+    for (let next = lanes[lane[at]].is_gpu ? after(list, start[at]) : count + 2; next <= count && list[next] < time; next++) {
+      const finished = places[next - 1] + list[next] - list[next - 1];
+      if (places[next] - finished > time - list[next]) return finished;
+    }
+    return place(sideOf(at), time, true);
+  };
   return {
     from: start.map((time, at) => place(sideOf(at), time, false)),
-    to: end.map((time, at) => Math.max(place(sideOf(at), time, true), place(sideOf(at), start[at], false))),
+    to: end.map((time, at) => Math.max(endOf(at, time), place(sideOf(at), start[at], false))),
     host: host.map((time, side) => place(side, time, true)), anchors: Float64Array.from(places.slice(1, -1)), end: places[count + 1], hatches, whole: Math.max(places[count + 1], 1),
   };
 }
@@ -342,7 +354,7 @@ function drawAxis({ pen, width, from, to, height, colours, x }) {
 function span(ns, step) {
   const size = Math.abs(step ?? ns);
   const [unit, scale] = size >= 1e6 ? ["ms", 1e6] : size >= 1e3 ? ["µs", 1e3] : ["ns", 1];
-  return `${Number(step ? (ns / scale).toFixed(1) : (ns / scale).toPrecision(4))} ${unit}`;
+  return `${Number(step || scale === 1 ? (ns / scale).toFixed(1) : (ns / scale).toPrecision(4))} ${unit}`.replace("-", "−");
 }
 
 // Hatches, in the lanes of the side that has finished a section, the time that the other side still needs.
@@ -574,7 +586,8 @@ function findLost() {
 
 // Formats a difference with its sign.
 function signedSpan(ns) {
-  return `${ns > 0 ? "+" : ns < 0 ? "−" : "±"}${span(Math.abs(ns))}`;
+  const text = span(Math.abs(ns));
+  return (text.startsWith("0 ") ? "±" : ns > 0 ? "+" : "−") + text;
 }
 
 // For a matched pair, the times on both sides; for an unmatched call, the name of the side that has the call.
@@ -592,12 +605,14 @@ function sliceFigures(at) {
   return `${span(before)} → ${span(after)}, ${changeOf(before, after, false).sign} ${signedSpan(after - before)}${factor}; begins at ${span(start[one])} → ${span(start[two])}${behind}`;
 }
 
-// The kernels of the call on each side: those below the nearest matched call.
+// The kernels of the call on each side; the call of a matched kernel is the one that launched it.
 function kernelTexts(at) {
   let above = timeline.position[at];
-  while (above >= 0 && (tree.kind[above] === "g" || "12".includes(tree.relation[above]))) above = tree.parent[above];
+  const isOnly = "12".includes(tree.relation[above]);
+  while (!isOnly && above >= 0 && (tree.kind[above] === "g" || "12".includes(tree.relation[above]))) above = tree.parent[above];
   if (above < 0) return [];
   return [1, 2].map((side) => {
+    if (isOnly && side !== sliceSide(at)) return element("span", { class: "line" }, element("b", {}, page.names[side - 1]), " no counterpart");
     const events = eventsBelow(above, side).sort((a, b) => b.end - b.start - (a.end - a.start));
     const shown = events.slice(0, KERNELS_NAMED).map((event) => `${shortKernel(sideName(event.node, side))} ${span(event.end - event.start)}`);
     const more = events.length - shown.length;
@@ -781,8 +796,12 @@ function worstCalls() {
 // Goes to the next or the previous of the worst calls.
 function goToWorst(by) {
   const calls = worstCalls(), here = calls.findIndex((at) => timeline.node[at] === stateNumber("slice"));
-  const next = calls[here < 0 ? 0 : Math.min(Math.max(here + by, 0), calls.length - 1)];
-  if (next === undefined) return;
+  const next = calls[here < 0 ? 0 : here + by];
+  if (next === undefined) {
+    describeSlice(chosenSlice());
+    return timelineInfo.append(element("span", { class: "line" }, !calls.length ? "This step has no calls of the chosen color."
+      : by > 0 ? "No further calls: this is the last one." : "This is the worst call."));
+  }
   goToSlice(next);
   const { from, to, whole } = timelineAxis(), around = Math.max(3 * (to[next] - from[next]), whole / 40);
   // What is lost after the call is in view, too.
@@ -806,17 +825,23 @@ function timelineKey(event) {
 
 // ---- links and controls
 
-// The slice of a node, or of the first drawn call below the node; -1 if neither is drawn.
+// The slice of a node, or of the drawn call below the node that changed most; -1 if neither is drawn.
 function sliceOf(at) {
-  for (let node = at; node >= 0 && node < tree.end[at]; node++) {
-    const slices = timeline.byNode.get(idOf(node));
-    if (slices) return slices[0];
+  if (at < 0) return -1;
+  const own = timeline.byNode.get(idOf(at)), drawn = (timeline.drawn ??= Float64Array.from(timeline.byNode.keys()).sort());
+  let best = own, last = idOf(tree.end[at] - 1);
+  for (let next = own ? drawn.length : firstVisible([0, drawn.length], drawn, idOf(at)); next < drawn.length && drawn[next] <= last; next++) {
+    const slices = timeline.byNode.get(drawn[next]);
+    if (!best || pairSize(slices) > pairSize(best)) best = slices;
   }
-  return -1;
+  return best ? best[0] : -1;
 }
 
 function showNodeInTimeline(at) {
-  const slice = sliceOf(at);
+  showSlice(sliceOf(at));
+}
+
+function showSlice(slice) {
   openPanel("timeline");
   goToSlice(slice);
   zoomToSlice(slice);

@@ -29,7 +29,7 @@ function shownChildren(at) {
 }
 
 function nodeTags(at) {
-  const text = { s: "", x: "replaced", r: "renamed", m: "moved", 1: ">> " + page.names[0], 2: "<< " + page.names[1] }[tree.relation[at]];
+  const text = { s: "", x: "replaced", r: "renamed", m: "moved", 1: "only " + page.names[0], 2: "only " + page.names[1] }[tree.relation[at]];
   const tags = text ? [element("span", { class: "tag" }, text)] : [];
   return isCaptured(at) ? [...tags, element("span", { class: "tag" }, "captured")] : tags;
 }
