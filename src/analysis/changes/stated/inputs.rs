@@ -1,6 +1,6 @@
 //! Compares the inputs of a compiled program by their names.
 
-use super::{Stated, list};
+use super::sentence::{Stated, list};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::phrases::short;
 use crate::analysis::changes::rules::arguments::plain_type;

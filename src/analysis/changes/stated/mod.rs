@@ -11,23 +11,12 @@
 
 mod inputs;
 mod scopes;
+mod sentence;
 
-use super::kind::ChangeKind;
 use crate::trace::CompiledProgram;
 use inputs::Inputs;
 use scopes::Scopes;
-
-/// Maximum number of names in a sentence.
-const NAMED: usize = 3;
-
-/// A change that both profiles state.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stated {
-    pub(super) kind: ChangeKind,
-    pub(super) sentence: String,
-    /// The setting or code that usually causes such a change; empty if there is none.
-    pub(super) usual: &'static str,
-}
+use sentence::Stated;
 
 /// The changes between the two sides of a program, from the structure of the program to its data.
 pub(super) fn changes(
@@ -60,15 +49,6 @@ pub(super) fn changes(
     found.extend(inputs.sizes());
     found.extend(inputs.types());
     found
-}
-
-/// The first names of a list, and the number of the others: `a, b, c and 2 more`.
-fn list<S: AsRef<str>>(names: &[S]) -> String {
-    let told: Vec<&str> = names.iter().take(NAMED).map(AsRef::as_ref).collect();
-    match names.len().saturating_sub(NAMED) {
-        0 => told.join(", "),
-        more => format!("{} and {more} more", told.join(", ")),
-    }
 }
 
 #[cfg(test)]
@@ -224,7 +204,8 @@ mod tests {
     #[test]
     fn inputs_of_other_sizes_and_types_are_named() {
         let of = |rows: u64, element: &'static str| {
-            program(&[("w", &[4, 4], element), ("x", &[rows, 4], element)], &["jvp()/dot_general"])
+            let weights = [("v", &[4_u64, 4][..], element), ("w", &[4, 4], element)];
+            program(&[weights[0], weights[1], ("x", &[rows, 4], element)], &["jvp()/dot_general"])
         };
         let change = |one: &CompiledProgram, two: &CompiledProgram| changes(one, two, true);
         let sized = change(&of(8, "float"), &of(16, "float"));

@@ -1,6 +1,6 @@
 //! Compares the scopes of a compiled program, and the functions that each scope computes.
 
-use super::{Stated, list};
+use super::sentence::{Stated, list};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::order::Order as _;
 use crate::trace::CompiledProgram;
