@@ -209,6 +209,15 @@ fn impossible_times_are_decided_in_neither_direction() {
             "all kernels at one time",
             changed(&path, |is_gpu, start, _| *start = if is_gpu { last } else { *start }),
         ),
+        ("all kernels 1 ns apart", {
+            let mut number = 0.0;
+            changed(&path, |is_gpu, start, time| {
+                if is_gpu {
+                    number += 1.0;
+                    (*start, *time) = (last + number / 1e3, time.max(100.0));
+                }
+            })
+        }),
         (
             "kernels in reverse order",
             changed(&path, |is_gpu, start, _| {
