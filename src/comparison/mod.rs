@@ -276,6 +276,9 @@ impl Comparison {
         let name = sources.candidate.name();
         let trees = trees(sources, options)?;
         options.cancel.check(&name)?;
+        for side in Side::BOTH {
+            options.diff.aliases.check(trees[side].trace())?;
+        }
         options.tell(Stage::Aligning);
         let analysis =
             AnalysisOptions { first_step: first_step(options), ..options.analysis.clone() };

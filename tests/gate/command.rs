@@ -76,6 +76,29 @@ fn a_gate_passes_fails_or_is_inconclusive_by_exit_code_and_says_why() {
 }
 
 #[test]
+fn a_copy_of_a_run_does_not_count_as_another_run() {
+    let folder = folder();
+    let copy = folder.path().join("copy.json.gz").display().to_string();
+    std::fs::copy(rerun(), &copy).expect("a copy");
+    for (arguments, counted) in [
+        (vec!["gate", "--base", &cnn(), &cnn(), "--new", &rerun(), &copy], "runs 1 | 1"),
+        (vec!["gate", "--base", &cnn(), &rerun(), "--new", &rerun(), &cnn()], "runs 2 | 2"),
+    ] {
+        let output = run(&folder, &arguments);
+        assert!(text(&output).contains(counted), "{}", text(&output));
+        let told = errors(&output);
+        let expected = format!("{copy} has the same content as {}", rerun());
+        assert_eq!(told.contains(&expected), counted == "runs 1 | 1", "{told}");
+    }
+    let diff =
+        ["diff", "--no-report", "--base", &cnn(), "--new", &rerun(), &copy, "--fail-on", "1%"];
+    let output = run(&folder, &diff);
+    assert!(errors(&output).contains("does not count as another run"), "{}", errors(&output));
+    let record = run(&folder, &["baseline", "record", "-q", &rerun(), &copy]);
+    assert!(errors(&record).contains("does not count as another run"), "{}", errors(&record));
+}
+
+#[test]
 fn the_command_that_a_finding_prints_shows_its_calls() {
     let shown = run(
         &folder(),
@@ -295,7 +318,7 @@ fn runs_of_two_programs_on_one_side_are_bad_input() {
 #[test]
 fn patterns_and_folders_expand_to_their_runs() {
     let folder = folder();
-    runs(&folder, "run", &[1.0, 1.0]);
+    runs(&folder, "run", &[1.0, 1.01]);
     let pattern = folder.path().join("run_*.json").display().to_string();
     let here = folder.path().display().to_string();
     for runs in [&pattern, &here] {
@@ -384,8 +407,8 @@ fn a_history_shows_where_baselines_changed() {
 fn a_baseline_of_several_ranks_gets_a_warning() {
     let folder = folder();
     let ranks = [0, 1].map(|rank| folder.path().join(format!("job_rank_{rank}.json.gz")));
-    for rank in &ranks {
-        std::fs::copy(cnn(), rank).expect("a copy");
+    for (from, rank) in [cnn(), rerun()].into_iter().zip(&ranks) {
+        std::fs::copy(from, rank).expect("a copy");
     }
     let [one, two] = ranks.each_ref().map(|rank| rank.to_str().expect("UTF-8"));
     let record = run(&folder, &["baseline", "record", one, two]);

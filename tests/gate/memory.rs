@@ -1,8 +1,9 @@
 //! Tests for the gate rules about memory, with recordings whose peaks and allocations are known.
 
-use crate::gated::record;
+use crate::gated::{check, record};
 use crate::support::traces::example;
-use tracetree::trace::Trace;
+use std::time::{Duration, Instant};
+use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::CallTree;
 use tracetree_gate::{Check, Date, Gate, Recording, Rules, State};
 
@@ -82,4 +83,24 @@ fn without_memory_events_or_on_another_device_nothing_is_claimed() {
     let state = |rule: &str| gate.checks.iter().find(|c| c.rule == rule).map(|c| c.state);
     assert_eq!(state("peak_memory"), Some(State::Inconclusive), "{:?}", gate.reasons);
     assert_eq!(state("allocations_per_step"), Some(State::Passed));
+}
+
+#[test]
+fn the_events_of_many_devices_take_linear_time() {
+    let event = |at: usize| {
+        format!(
+            r#"{{"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": {at},
+            "args": {{"Addr": {at}, "Bytes": 512, "Device Id": {}, "Device Type": 1, "Total Allocated": 1}}}}"#,
+            at % 6_000
+        )
+    };
+    let op = r#"{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 1, "dur": 1}"#;
+    let events: Vec<String> = (0..60_000).map(event).collect();
+    let text = format!("[{}, {op}]", events.join(", "));
+    let trace = Trace::from_reader("t.json", text.as_bytes(), &ReadOptions::default());
+    let side = record([CallTree::build(trace.expect("a trace"))]);
+    let start = Instant::now();
+    check(&side, &side);
+    // It takes less than a second. With a pass over all devices for each device, it takes minutes.
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }

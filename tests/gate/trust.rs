@@ -141,6 +141,78 @@ fn new_work_in_several_steps_is_an_error_unless_the_rules_opt_out() {
     assert!(gate.with_state(State::Warned).count() > 0);
 }
 
+/// Three runs, in which the read of step `number` of run `run` is there if `reads` says so.
+fn three(reads: impl Fn(usize, usize) -> bool) -> Recording {
+    let run = |run| tree(&format!("run_{run}.json"), &reading(5, |number| reads(run, number)));
+    record((0..3).map(run))
+}
+
+#[test]
+fn new_work_in_several_steps_of_any_run_is_an_error_that_names_the_runs() {
+    let base = three(|_, _| false);
+    for slow in 0..3 {
+        let some = three(|run, _| run == slow);
+        let gate = check(&base, &some);
+        assert_eq!(gate.outcome, Outcome::Fail, "{}", gate.headline());
+        let told = format!("{:?}", gate.findings);
+        assert!(told.contains("aten::sum") && told.contains("new_op"), "{told}");
+        assert!(told.contains(&format!("in 5 of 15 steps (5 in run_{slow}.json)")), "{told}");
+        let rules = Rules { intermittent: Severity::Warning, ..Rules::default() };
+        let gate = with(&rules, &base, &some);
+        assert_eq!(gate.outcome, Outcome::Pass, "{}", gate.headline());
+        assert!(gate.with_state(State::Warned).count() > 0);
+        // One run of the baseline does this work, too.
+        let other = three(|run, _| run == (slow + 1) % 3);
+        assert_ne!(check(&some, &other).outcome, Outcome::Fail);
+    }
+    assert_ne!(check(&base, &three(|run, number| (run, number) == (1, 2))).outcome, Outcome::Fail);
+    assert_ne!(
+        check(&side(&reading(2, |_| false)), &three(|run, _| run == 2)).outcome,
+        Outcome::Fail
+    );
+}
+
+#[test]
+fn new_work_in_one_step_of_each_run_is_an_error() {
+    let base = three(|_, _| false);
+    let gate = check(&base, &three(|_, number| number == 3));
+    assert_eq!(gate.outcome, Outcome::Fail, "{}", gate.headline());
+    let told = format!("{:?}", gate.findings);
+    assert!(told.contains("in 3 of 15 steps, but in no step of the baseline"), "{told}");
+    assert_ne!(
+        check(&three(|run, number| run + number == 0), &three(|_, number| number == 3)).outcome,
+        Outcome::Fail
+    );
+}
+
+#[test]
+fn more_copied_bytes_in_several_steps_violate_the_rule_about_copies() {
+    let run = |run: usize, is_large: &dyn Fn(usize, usize) -> bool| {
+        let text = steps(5, |t, number| {
+            let bytes = if is_large(run, number) { 65_792 } else { 16_448 };
+            t.op("aten::copy_", |t| t.memcpy("Memcpy HtoD (Pinned -> Device)", bytes, 4.0));
+        });
+        tree(&format!("run_{run}.json"), &text)
+    };
+    let side = |is_large: &dyn Fn(usize, usize) -> bool| record((0..3).map(|at| run(at, is_large)));
+    let base = side(&|_, _| false);
+    for some in [
+        side(&|_, number| number % 2 == 1),
+        side(&|_, number| number == 1),
+        side(&|run, _| run == 2),
+    ] {
+        let gate = check(&base, &some);
+        assert_eq!(gate.outcome, Outcome::Fail, "{}", gate.headline());
+        assert!(
+            gate.findings.iter().any(|found| found.rules == ["new_copy"]),
+            "{:?}",
+            gate.findings
+        );
+        assert_ne!(check(&some, &base).outcome, Outcome::Fail);
+    }
+    assert_eq!(check(&base, &side(&|run, number| run + number == 0)).outcome, Outcome::Pass);
+}
+
 #[test]
 fn more_copied_bytes_violate_the_rule_about_copies() {
     let copying = |bytes: u64| {
@@ -209,6 +281,15 @@ fn impossible_times_are_decided_in_neither_direction() {
             "all kernels at one time",
             changed(&path, |is_gpu, start, _| *start = if is_gpu { last } else { *start }),
         ),
+        ("all kernels 1 ns apart", {
+            let mut number = 0.0;
+            changed(&path, |is_gpu, start, time| {
+                if is_gpu {
+                    number += 1.0;
+                    (*start, *time) = (last + number / 1e3, time.max(100.0));
+                }
+            })
+        }),
         (
             "kernels in reverse order",
             changed(&path, |is_gpu, start, _| {

@@ -72,8 +72,9 @@ fn summaries_match_their_schema() {
         folders.iter().map(|folder| json(&folder.path().join("summary.json"))).collect();
     let mut runs = tracetree();
     let (a, b) = (trace("h100/resnet_eager.pt.trace"), trace("h100/resnet_tf32_off.pt.trace"));
-    let again = trace("h100/resnet_eager_again.pt.trace");
-    runs.args(["diff", "--base"]).args([&a, &again]).arg("--new").args([&b, &b]);
+    let [again, third] =
+        ["eager", "tf32_off"].map(|name| trace(&format!("h100/resnet_{name}_again.pt.trace")));
+    runs.args(["diff", "--base"]).args([&a, &again]).arg("--new").args([&b, &third]);
     runs.args(["--no-report", "--format", "json"]);
     let output = runs.output().expect("the program runs");
     let several: Value = serde_json::from_slice(&output.stdout).expect("JSON");

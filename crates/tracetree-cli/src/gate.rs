@@ -3,6 +3,7 @@
 use super::captures::{CaptureArgs, CapturePairArgs};
 use super::examples;
 use super::headings;
+use super::load;
 use super::outcome::Outcome;
 use super::output::Console;
 use super::progress::Progress;
@@ -15,7 +16,7 @@ use tracetree::report::one_line;
 use tracetree::{Error, Result, write_file};
 use tracetree_gate::{
     Date, Gate, GateFormat, Inconclusive, Layout, Outcome as GateOutcome, Recorder, Recording,
-    Rules, run_files,
+    Rules,
 };
 
 /// Without `--rules`, the rules are read from this file if it exists.
@@ -67,7 +68,8 @@ pub(super) fn word<W: FromStr<Err = Error>>(text: &str) -> std::result::Result<W
 
 pub(super) fn run(args: &GateArgs, console: &mut Console) -> Result<Outcome> {
     let rules = args.rules()?;
-    let candidate = args.candidate()?;
+    let candidate = args.candidate(console)?;
+    let base = if args.baseline.is_some() { Vec::new() } else { load::runs(&args.base, console)? };
     let progress = console.progress();
     let (before, after) = args.captures.sources();
     if let (Some(path), CaptureSource::Files(_)) = (&args.baseline, &before) {
@@ -75,8 +77,10 @@ pub(super) fn run(args: &GateArgs, console: &mut Console) -> Result<Outcome> {
         return Err(Error::usage(path.display().to_string(), message)
             .remedy("omit --base-capture, or record with `baseline record --capture`"));
     }
-    let (baseline, checked) =
-        rayon::join(|| args.before(before, &progress), || read(&candidate, after, &progress));
+    let (baseline, checked) = rayon::join(
+        || args.before(&base, before, &progress),
+        || read(&candidate, after, &progress),
+    );
     let (baseline, checked) = (baseline?, checked?);
     let gate = Gate::check(&baseline, &checked, &rules, args.today.unwrap_or_else(Date::today));
     match &args.output {
@@ -166,10 +170,15 @@ impl GateArgs {
     }
 
     /// Reads the baseline recording to check against.
-    fn before(&self, captures: CaptureSource, progress: &Progress) -> Result<Recording> {
+    fn before(
+        &self,
+        base: &[PathBuf],
+        captures: CaptureSource,
+        progress: &Progress,
+    ) -> Result<Recording> {
         match &self.baseline {
             Some(path) => Recording::read_baseline(path),
-            None => read(&run_files(&self.base)?, captures, progress),
+            None => read(base, captures, progress),
         }
     }
 
@@ -193,13 +202,13 @@ impl GateArgs {
         })
     }
 
-    fn candidate(&self) -> Result<Vec<PathBuf>> {
+    fn candidate(&self, console: &mut Console) -> Result<Vec<PathBuf>> {
         let given = if self.new.is_empty() { &self.runs } else { &self.new };
         if given.is_empty() {
             return Err(Error::usage("gate", "no runs to check")
                 .remedy("pass the candidate traces: tracetree gate --baseline base.ttb NEW…"));
         }
-        run_files(given)
+        load::runs(given, console)
     }
 }
 
@@ -246,7 +255,8 @@ enum BaselineCommand {
 pub(super) fn run_baseline(args: &BaselineArgs, console: &mut Console) -> Result<Outcome> {
     match &args.command {
         BaselineCommand::Record { runs, output, captures } => {
-            let recording = read(&run_files(runs)?, captures.source(), &console.progress())?;
+            let runs = load::runs(runs, console)?;
+            let recording = read(&runs, captures.source(), &console.progress())?;
             say_remarks(&recording, console);
             say_damage(&recording, console);
             recording.write_baseline(output)?;
@@ -259,7 +269,8 @@ pub(super) fn run_baseline(args: &BaselineArgs, console: &mut Console) -> Result
         }
         BaselineCommand::Accept { file, runs, captures } => {
             let before = Recording::read_baseline(file)?;
-            let after = read(&run_files(runs)?, captures.source(), &console.progress())?;
+            let runs = load::runs(runs, console)?;
+            let after = read(&runs, captures.source(), &console.progress())?;
             let gate = Gate::check(&before, &after, &Rules::default(), Date::today());
             let layout = layout(console);
             console.print(|out| gate.write_text(layout, out))?;

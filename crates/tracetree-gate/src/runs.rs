@@ -1,12 +1,16 @@
 //! Finds and reads the runs of one side from the files, glob patterns and folders that the user gave.
 
 use super::recording::{Recorder, Recording};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tracetree::error::{Error, ErrorKind, Result};
 use tracetree::program::{Captures, Glob};
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::{CallTree, TreeOptions};
+use twox_hash::xxhash3_128::Hasher;
 
 /// A file in a folder is read as a trace if its name ends with one of these extensions.
 const ENDS: [&str; 4] = [".json", ".json.gz", ".json.zst", ".json.tar.gz"];
@@ -79,6 +83,56 @@ fn listed(path: &Path, folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Resul
         ));
     }
     Ok(files)
+}
+
+/// Leaves out each file with the same content as an earlier file, because a copy is not another run. Returns the other
+/// files, and one message for each copy. Only files of equal size are read; files that are not on this machine are
+/// compared by name.
+///
+/// # Errors
+/// Fails if a file cannot be read.
+pub fn without_copies(files: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<String>)> {
+    let size = |path: &PathBuf| path.metadata().ok().filter(|data| data.is_file()).map(|d| d.len());
+    let sizes: Vec<Option<u64>> = files.iter().map(size).collect();
+    let is_alone = |size: u64| sizes.iter().filter(|other| **other == Some(size)).count() < 2;
+    let mut contents: BTreeMap<u128, PathBuf> = BTreeMap::new();
+    let mut names: BTreeSet<PathBuf> = BTreeSet::new();
+    let (mut kept, mut messages) = (Vec::new(), Vec::new());
+    for (path, size) in files.into_iter().zip(&sizes) {
+        let original = match size {
+            Some(size) if is_alone(*size) => None,
+            Some(_) => match contents.entry(content(&path)?) {
+                std::collections::btree_map::Entry::Occupied(known) => Some(known.get().clone()),
+                std::collections::btree_map::Entry::Vacant(free) => {
+                    free.insert(path.clone());
+                    None
+                }
+            },
+            None => (path != Path::new("-") && !names.insert(path.clone())).then(|| path.clone()),
+        };
+        match original {
+            None => kept.push(path),
+            Some(original) => messages.push(format!(
+                "{} has the same content as {} and does not count as another run",
+                path.display(),
+                original.display()
+            )),
+        }
+    }
+    Ok((kept, messages))
+}
+
+/// A hash of the content of a file.
+fn content(path: &Path) -> Result<u128> {
+    let cannot = |error| Error::io(path, "read the file", error);
+    let mut file = File::open(path).map_err(cannot)?;
+    let (mut hasher, mut buffer) = (Hasher::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer).map_err(cannot)? {
+            0 => return Ok(hasher.finish_128()),
+            count => hasher.write(&buffer[..count]),
+        }
+    }
 }
 
 /// A run that was read: its trace, its graph captures, and the read options.

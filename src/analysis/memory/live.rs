@@ -89,6 +89,15 @@ pub fn live_sets_of_steps(diff: &TraceDiff, compared: &StepPairs) -> impl Iterat
     sets.filter_map(move |(place, step, side)| live_set(diff, place, Some(step), side, &mut names))
 }
 
+/// The live set of a device at the peak of one side.
+pub(crate) fn live_set_at_peak(
+    diff: &TraceDiff,
+    place: MemoryPlace,
+    side: Side,
+) -> Option<LiveSet> {
+    live_set(diff, place, None, side, &mut Names { diff, of_nodes: FxHashMap::default() })
+}
+
 fn live_set(
     diff: &TraceDiff,
     place: MemoryPlace,

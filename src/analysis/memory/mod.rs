@@ -10,6 +10,7 @@ pub use crate::program::memory::{
     Block, DeviceUsage, MemoryPlace, MemorySummary, MemoryUsage, bytes,
 };
 pub(super) use leaks::{Leak, leaks_of, shows_leaks};
+pub(crate) use live::live_set_at_peak;
 pub use live::{LiveRow, LiveSet, live_sets, live_sets_of_steps};
 pub use rows::{MemoryFigures, MemoryRow, MemorySource, memory_rows};
 pub use timeline::{MemorySpan, MemoryTimelineRow, memory_timeline};

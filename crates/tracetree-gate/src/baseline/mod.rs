@@ -9,7 +9,7 @@
 mod seal;
 mod steady;
 
-use super::recording::{COUNTS, Places, Range, Recording, RunFacts, Setup, TimedPlace};
+use super::recording::{COUNTS, InSteps, Places, Range, Recording, RunFacts, Setup, TimedPlace};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
@@ -331,6 +331,7 @@ fn recording(stored: Stored, path: &Path) -> std::result::Result<Recording, Stri
         remarks: Vec::new(),
         ops: ranges(stored.ops),
         varying: stored.varying,
+        in_steps: InSteps::default(),
         places: Places { list: places },
         tree,
     })

@@ -3,6 +3,11 @@
 use super::outcome::State;
 use crate::recording::Recording;
 use crate::rules::{Date, Rules, Severity};
+use tracetree::side::PerSide;
+
+/// In how many steps the candidate must do new work, and how many steps the baseline must have without this work, so that
+/// the work is new and not occasional.
+pub(super) const MANY_STEPS: PerSide<u64> = PerSide { baseline: 3, candidate: 2 };
 
 /// The inputs that all checks share.
 pub(super) struct Context<'a> {

@@ -184,7 +184,7 @@ fn lacks(one: Range, two: Range) -> bool {
 }
 
 /// The first few names, followed by the number of omitted names.
-fn listed(names: &[String]) -> String {
+pub(super) fn listed(names: &[String]) -> String {
     let told: Vec<&str> = names.iter().take(EXAMPLES).map(String::as_str).collect();
     match names.len().saturating_sub(EXAMPLES) {
         0 => told.join(", "),

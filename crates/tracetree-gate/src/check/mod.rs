@@ -10,6 +10,7 @@ mod memory;
 mod outcome;
 mod shift;
 mod sites;
+mod some_steps;
 mod structure;
 mod time;
 mod unexplained;

@@ -1,7 +1,7 @@
 //! Checks the changes between two programs against the structural rules. Returns one finding for each change that
 //! violates a rule, and one check for each rule.
 
-use super::context::Context;
+use super::context::{Context, MANY_STEPS};
 use super::effects::Scale;
 use super::find::speaks_of_nothing;
 use super::health::has_other_captures;
@@ -46,6 +46,10 @@ pub(super) fn checks(context: &Context<'_>, analysis: &Analysis) -> (Vec<Finding
                 findings.push(finding);
             }
         }
+    }
+    if let Some((finding, states)) = judge.in_some_steps(&explained) {
+        states.into_iter().for_each(|(at, state)| checks[at].add(state, findings.len()));
+        findings.push(finding);
     }
     let is_on = |check: &Check| check.severity != Severity::Off;
     (findings, checks.into_iter().filter(is_on).collect())
@@ -116,20 +120,16 @@ fn empty(context: &Context<'_>, rule: &Rule) -> Check {
     }
 }
 
-/// In how many steps the candidate must do new work, and how many steps the baseline must have without this work, so that
-/// the work is new and not occasional.
-const MANY_STEPS: PerSide<u64> = PerSide { baseline: 3, candidate: 2 };
-
 /// A violation at a call site: the index of the rule that covers the call site, and the effect of the change that
 /// violates the rule.
 type Violation = (usize, StructureRule);
 
 pub(super) struct Judge<'a> {
     pub(super) context: &'a Context<'a>,
-    analysis: &'a Analysis,
+    pub(super) analysis: &'a Analysis,
     finder: Finder<'a>,
     pub(super) scale: Scale,
-    rules: Vec<Rule>,
+    pub(super) rules: Vec<Rule>,
     /// For each rule, the calls that the path of the rule selects; `None` if the rule has no path.
     of_rules: Vec<Option<PerSide<Vec<CallId>>>>,
     /// For each `allow` entry, the calls that the path of the entry selects; `None` if the entry has no path.
@@ -171,7 +171,7 @@ impl<'a> Judge<'a> {
     }
 
     /// The index of the last rule of the given kind that covers a call site.
-    fn covering(&self, rule: StructureRule, site: Option<&ChangeSite>) -> Option<usize> {
+    pub(super) fn covering(&self, rule: StructureRule, site: Option<&ChangeSite>) -> Option<usize> {
         self.rules.iter().enumerate().rposition(|(at, known)| {
             known.rule == rule
                 && match site {
@@ -309,12 +309,15 @@ impl<'a> Judge<'a> {
         }
         let with = self.steps_with(sites);
         let (with, all) = (with.baseline.max(with.candidate), self.scale.steps.candidate);
-        let meaning = if self.is_new_in_steps(sites, work) {
-            "but in no step of the baseline"
-        } else {
-            "so the change varies within a run"
-        };
-        (0 < with && with < all).then(|| format!("in {with} of {all} steps, {meaning}"))
+        let is_some = 0 < with && with < all;
+        if !self.is_new_in_steps(sites, work) {
+            return is_some
+                .then(|| format!("in {with} of {all} steps, so the change varies within a run"));
+        }
+        let of_runs = self.steps_of_runs(work);
+        let all_runs = self.context.candidate.steps();
+        let (with, all) = if of_runs > with { (of_runs, all_runs) } else { (with, all) };
+        is_some.then(|| format!("in {with} of {all} steps, but in no step of the baseline"))
     }
 
     /// The number of steps of each side that contain the changed calls.
@@ -326,11 +329,21 @@ impl<'a> Judge<'a> {
         })
     }
 
+    /// The number of steps of all runs of the candidate that contain new calls of an op. Only the median run is aligned,
+    /// so the calls of the other runs are counted.
+    fn steps_of_runs(&self, work: &PerSide<Work>) -> u64 {
+        let names = work.candidate.op_names.iter();
+        names.map(|name| self.context.steps_with_more(name).len() as u64).max().unwrap_or(0)
+    }
+
     /// Whether several steps of the candidate contain work that no step of the baseline contains. This is a change of
     /// the program (such as logging in every second step), and not a variation within a run, unless the ops also vary in
     /// the baseline.
     fn is_new_in_steps(&self, sites: &[ChangeSite], work: &PerSide<Work>) -> bool {
         let with = self.steps_with(sites);
+        // Only ops are known in the runs of the baseline that are not aligned.
+        let has_ops = !work.candidate.op_names.is_empty();
+        let of_baseline = if has_ops { self.context.baseline.steps() } else { 0 };
         let varies = |name: &String| {
             let of_baseline = self.context.baseline.ops.get(name);
             of_baseline.is_some_and(|calls| calls.is_variable())
@@ -338,8 +351,9 @@ impl<'a> Judge<'a> {
         self.context.rules.intermittent == Severity::Error
             && self.analysis.compared().basis() == WallBasis::Steps
             && with.baseline == 0
-            && (MANY_STEPS.candidate..self.scale.steps.candidate).contains(&with.candidate)
-            && self.scale.steps.baseline >= MANY_STEPS.baseline
+            && (1..self.scale.steps.candidate).contains(&with.candidate)
+            && with.candidate.max(self.steps_of_runs(work)) >= MANY_STEPS.candidate
+            && self.scale.steps.baseline.max(of_baseline) >= MANY_STEPS.baseline
             && !work.candidate.op_names.iter().any(varies)
     }
 

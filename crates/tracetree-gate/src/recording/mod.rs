@@ -122,6 +122,14 @@ pub struct RunFacts {
     pub evidence: Evidence,
 }
 
+/// How often each op and each of the [`COUNTS`] occurs in each step of all runs, in the order of the runs. Empty in a
+/// baseline file, which stores only the ranges.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct InSteps {
+    pub(crate) ops: BTreeMap<String, Vec<u64>>,
+    pub(crate) counts: BTreeMap<String, Vec<u64>>,
+}
+
 /// The runs of one side.
 #[derive(Debug, Clone)]
 pub struct Recording {
@@ -144,6 +152,7 @@ pub struct Recording {
     pub(crate) ops: BTreeMap<String, Range>,
     /// The ops whose arguments are not the same in all steps of all runs.
     pub(crate) varying: BTreeSet<String>,
+    pub(crate) in_steps: InSteps,
     pub(crate) places: Places,
     pub(crate) tree: Arc<CallTree>,
 }

@@ -3,7 +3,7 @@
 use super::memory::Memory;
 use super::places::Collector;
 use super::totals::{StepTotals, Totals};
-use super::{Range, Recording, RunFacts, Setup, median, step_of};
+use super::{InSteps, Range, Recording, RunFacts, Setup, median, step_of};
 use rustc_hash::FxHasher;
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -145,8 +145,15 @@ impl Recorder {
         let (tree, setup) = self.trees.swap_remove(at);
         let steps = self.steps;
         self.ops.values_mut().for_each(|calls| calls.resize(steps, Calls::default()));
-        let range = |(name, calls): (&String, &Vec<Calls>)| {
-            (name.clone(), Range::of(calls.iter().map(|calls| calls.count).collect()))
+        let in_step = |(name, calls): (&String, &Vec<Calls>)| {
+            (name.clone(), calls.iter().map(|calls| calls.count).collect())
+        };
+        let in_steps = InSteps {
+            ops: self.ops.iter().map(in_step).collect(),
+            counts: self.totals.counts(steps),
+        };
+        let ranges = |all: &BTreeMap<String, Vec<u64>>| {
+            all.iter().map(|(name, counts)| (name.clone(), Range::of(counts.clone()))).collect()
         };
         let is_varying = |(_, calls): &(&String, &Vec<Calls>)| {
             calls.iter().any(|call| call.arguments != calls[0].arguments)
@@ -155,11 +162,12 @@ impl Recorder {
         Ok(Recording {
             setup,
             times,
-            counts: self.totals.counts(steps),
+            counts: ranges(&in_steps.counts),
             memory: self.memory.finish(),
             remarks: self.remarks,
-            ops: self.ops.iter().map(range).collect(),
+            ops: ranges(&in_steps.ops),
             varying: varying.collect(),
+            in_steps,
             places: self.places.finish(self.runs.len()),
             runs: self.runs,
             tree,

@@ -1,6 +1,5 @@
 //! Computes the times and counts of each step in a run, and combines them into medians and ranges for several runs.
 
-use super::range::Range;
 use super::step_of;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -199,12 +198,13 @@ impl Totals {
         self.times.iter().map(filled).collect()
     }
 
-    pub(super) fn counts(&self, steps: usize) -> BTreeMap<String, Range> {
-        let range = |(name, counts): (&String, &Vec<u64>)| {
+    /// Each count in each step of all runs.
+    pub(super) fn counts(&self, steps: usize) -> BTreeMap<String, Vec<u64>> {
+        let filled = |(name, counts): (&String, &Vec<u64>)| {
             let mut counts = counts.clone();
             counts.resize(steps, 0);
-            (name.clone(), Range::of(counts))
+            (name.clone(), counts)
         };
-        self.counts.iter().map(range).collect()
+        self.counts.iter().map(filled).collect()
     }
 }

@@ -54,7 +54,8 @@ pub struct Evidence {
     pub unlaunched_inside: u64,
     /// Number of GPU events that cannot have run when the trace says: they start before their
     /// launch, before work that their stream was given earlier, or together with other work of
-    /// their stream.
+    /// their stream. If most events start before the previous event of their stream is half done,
+    /// these count, too.
     pub misplaced_gpu_events: u64,
     /// Fraction (0 to 1) of the GPU time that belongs to events with a recorded launch; 1 if there
     /// is no GPU time.

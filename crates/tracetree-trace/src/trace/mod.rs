@@ -52,7 +52,7 @@ pub use ids::{ArgumentsId, EventId, ThreadId, Uid};
 pub use losses::Losses;
 pub use memory::{MemoryDevice, MemoryEvent};
 pub use notes::{Note, Notes};
-pub use pattern::Pattern;
+pub use pattern::{LARGEST_PATTERN, Pattern};
 pub use reader::{ReadOptions, ReadProgress};
 #[doc(hidden)]
 pub use reader::{Unpacked, nanos, unpack};

@@ -9,7 +9,7 @@ use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::{Position, either};
 use crate::analysis::changes::subject::Subject;
 use crate::analysis::memory::{
-    DeviceUsage, LiveSet, MemoryPlace, bytes, live_sets, memory_timeline,
+    DeviceUsage, LiveSet, MemoryPlace, bytes, live_set_at_peak, memory_timeline,
 };
 use crate::analysis::steps::StepPairs;
 use crate::diff::{MergedId, TraceDiff};
@@ -43,10 +43,12 @@ fn differs(amounts: PerSide<i64>, least: u64) -> bool {
 pub(super) fn claim(drafts: &mut Drafts<'_>, leak: Option<(usize, Side)>) {
     let places: Vec<MemoryPlace> =
         drafts.diff.memory(Side::Baseline).devices().map(|(place, _)| place).collect();
+    let of_steps = peaks_of_steps(drafts.diff, drafts.compared);
     for place in places {
         let Some(usages) = comparable(drafts.diff, place) else { continue };
         let peaks = PerSide::from_fn(|side| {
-            compared_peak(drafts.diff, drafts.compared, side, place, usages[side])
+            let of_steps = of_steps.get(&place).and_then(|peaks| peaks[side]);
+            of_steps.unwrap_or_else(|| usages[side].peak())
         });
         if differs(peaks, LEAST) {
             let (at, larger) = peak(drafts, place, usages, peaks);
@@ -70,22 +72,24 @@ fn comparable(diff: &TraceDiff, place: MemoryPlace) -> Option<PerSide<&DeviceUsa
         .then_some(usages)
 }
 
-/// The peak memory in the matched steps or, if no steps are matched, in the whole recording.
-fn compared_peak(
+/// The peak memory of each device in the matched steps; `None` if no steps are matched.
+fn peaks_of_steps(
     diff: &TraceDiff,
     compared: &StepPairs,
-    side: Side,
-    place: MemoryPlace,
-    usage: &DeviceUsage,
-) -> i64 {
-    let rows = memory_timeline(diff, compared).into_iter().filter(|row| row.place == place);
+) -> BTreeMap<MemoryPlace, PerSide<Option<i64>>> {
     let is_matched = |step: &PerSide<_>| {
         let PerSide { baseline, candidate } = step;
         Option::is_some(baseline) && Option::is_some(candidate)
     };
-    let matched = rows.filter(|row| row.step.as_ref().is_some_and(is_matched));
-    let peaks = matched.filter_map(|row| row.spans[side].as_ref().map(|span| span.peak));
-    peaks.max().unwrap_or_else(|| usage.peak())
+    let rows = memory_timeline(diff, compared).into_iter();
+    let mut peaks: BTreeMap<MemoryPlace, PerSide<Option<i64>>> = BTreeMap::new();
+    for row in rows.filter(|row| row.step.as_ref().is_some_and(is_matched)) {
+        let of_place = peaks.entry(row.place).or_default();
+        for side in Side::BOTH {
+            of_place[side] = of_place[side].max(row.spans[side].as_ref().map(|span| span.peak));
+        }
+    }
+    peaks
 }
 
 fn peak(
@@ -107,8 +111,7 @@ fn peak(
     // The live set contains the blocks that are live at the peak of the whole recording, so it explains the compared
     // peak only if the two peaks are equal.
     let is_whole = usages[larger].peak() == peaks[larger];
-    let mut sets = live_sets(diff).into_iter();
-    let set = sets.find(|set| is_whole && set.place == place && set.peak_of == larger);
+    let set = is_whole.then(|| live_set_at_peak(diff, place, larger)).flatten();
     let (parts, nodes) = set.map_or_else(Default::default, |set| grown(&set, larger));
     if !parts.is_empty() {
         sentence += &format!(": {}", parts.join(", "));
