@@ -414,3 +414,29 @@ fn title((phase, what): (Phase, &str)) -> String {
     let label = phase.label();
     format!("{} · {what}", label.strip_prefix("train.").unwrap_or(label))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_belongs_to_the_longest_work_without_a_counterpart_that_starts_in_it() {
+        let other = |at: i64, time: i64, call: u32| Other {
+            at: Nanos(at),
+            time: Nanos(time),
+            call: CallId(call),
+        };
+        let others = PerSide::new(
+            vec![other(5, 9, 1)],
+            vec![other(2, 1, 2), other(4, 3, 3), other(8, 5, 4)],
+        );
+        let between = |from: i64, until: i64| {
+            let [from, until] = [from, until].map(|time| PerSide::new(Nanos(time), Nanos(time)));
+            largest_between(&others, from, until).map(|(side, CallId(call))| (side, call))
+        };
+        assert_eq!(between(0, 5), Some((Side::Candidate, 3)));
+        assert_eq!(between(0, 6), Some((Side::Baseline, 1)));
+        assert_eq!(between(6, 9), Some((Side::Candidate, 4)));
+        assert_eq!(between(9, 20), None);
+    }
+}

@@ -54,11 +54,9 @@ impl FallsBehind {
             unit: unit.label(),
             drawing: lag::drawing(lag),
             words: format!(
-                "At the end of the step, {} is {} {} behind {}; the list below has the largest parts.",
+                "At the end of the step, {} is {}; the list below has the largest parts.",
                 analysis.names().candidate,
-                unit.show_signed(lag.total()),
-                unit.label(),
-                analysis.names().baseline,
+                lag::in_words(lag, lag.total()),
             ),
             parts: parts.collect(),
         })

@@ -52,11 +52,7 @@ pub fn lag_text(analysis: &Analysis, width: usize) -> Option<LagText> {
 
 /// How far the candidate is behind at the end of the step, and the mean of all steps if it differs.
 pub(super) fn at_the_end(analysis: &Analysis, lag: &Lag) -> String {
-    let unit = Unit::fitting(lag.length);
-    let words = |time: Nanos| {
-        let (time, word) = if time < Nanos::ZERO { (-time, "ahead") } else { (time, "behind") };
-        format!("{} {} {word}", unit.show(time), unit.label())
-    };
+    let words = |time: Nanos| in_words(lag, time);
     let own = words(lag.total());
     let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
     let per_step = totals.map(|of| Nanos((of.busy + of.idle).0 / of.steps.max(1) as i64));
@@ -67,6 +63,13 @@ pub(super) fn at_the_end(analysis: &Analysis, lag: &Lag) -> String {
         }
         _ => format!("{own} at the end"),
     }
+}
+
+/// A time by which the candidate is behind or ahead, such as `3.77 ms behind`.
+pub(super) fn in_words(lag: &Lag, time: Nanos) -> String {
+    let unit = Unit::fitting(lag.length);
+    let (time, word) = if time < Nanos::ZERO { (-time, "ahead") } else { (time, "behind") };
+    format!("{} {} {word}", unit.show(time), unit.label())
 }
 
 /// The lag, if there are enough anchors and any time differs.

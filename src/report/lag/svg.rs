@@ -1,7 +1,7 @@
 //! Draws the lag as an SVG picture, for `lag.svg` and for the page.
 
 use super::curve::{drawn, points};
-use super::{listed, shown, title};
+use super::{in_words, listed, shown, title};
 use crate::analysis::Analysis;
 use crate::analysis::lag::Lag;
 use crate::escape::markup;
@@ -151,12 +151,11 @@ pub(in crate::report) fn drawing(lag: &Lag) -> String {
     _ = write!(
         out,
         "<text x=\"{left:.1}\" y=\"{:.1}\">time in the baseline’s step, {}</text>\
-         <text class=\"lag-total\" x=\"{right:.1}\" y=\"{:.1}\" text-anchor=\"end\">{} {} behind at the end</text>",
+         <text class=\"lag-total\" x=\"{right:.1}\" y=\"{:.1}\" text-anchor=\"end\">{} at the end</text>",
         bottom + 30.0,
         unit.label(),
         bottom + 30.0,
-        unit.show_signed(lag.total()),
-        unit.label(),
+        in_words(lag, lag.total()),
     );
     out
 }
