@@ -196,7 +196,7 @@ const PHRASES: &[(Where, &str, &str, &str)] = &[
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("docs/concepts/glossary.md", "the account", "explains the name in file formats and code"),
     ("docs/concepts/glossary.md", "partner", "explains the name in code"),
-    ("crates/tracetree-cli/src/side_names.rs", "and trace2", "names the columns of the tables"),
+    ("crates/tracetree-cli/src/diff_args.rs", "and trace2", "names the columns of the tables"),
 ];
 
 /// A word in a passage, in lowercase, or a punctuation mark.

@@ -55,7 +55,7 @@ fn each_of_two_changes_to_a_program_is_named() {
 }
 
 #[test]
-fn a_wait_of_the_runtime_is_no_change() {
+fn a_wait_of_the_runtime_does_not_count_as_a_change() {
     let all = JAX.iter().map(|pair| (pair.baseline, pair.candidate)).chain(JAX_SAME);
     for (one, two) in all {
         compare(one, two, |analysis| {

@@ -246,9 +246,10 @@ fn a_line_of_the_bill_can_be_limited() {
 #[test]
 fn folders_of_runs_are_the_runs_of_both_sides() {
     let folder = TempDir::new().expect("a temporary folder");
-    for (side, traces) in
-        [("old", [BASE, "h100/train_again.pt.trace.json.gz"]), ("new", [LOADER, LOADER])]
-    {
+    for (side, traces) in [
+        ("old", [BASE, "h100/train_again.pt.trace.json.gz"]),
+        ("new", [LOADER, "h100/train_gelu.pt.trace.json.gz"]),
+    ] {
         for (run, trace) in traces.into_iter().enumerate() {
             let place = folder.path().join(format!("{side}/run{run}"));
             fs::create_dir_all(&place).expect("a folder");

@@ -249,26 +249,6 @@ fn figures(tree: &CallTree, call: CallId, times: &Times) -> String {
     text
 }
 
-#[cfg(test)]
-mod tests {
-    use super::line;
-    use tracetree::report::Width;
-
-    #[test]
-    fn a_line_fits_the_screen_and_a_pipe_has_all_of_it() {
-        let (name, figures) =
-            ("torch/nn/modules/module.py(1773): _wrapped_call_impl", "  [38] 120.5 µs");
-        for columns in [60, 80, 100, 200] {
-            for depth in [0, 3, 60] {
-                let text = line(name, depth, figures, Width::Screen(columns));
-                assert!(text.chars().count() <= columns && text.ends_with(figures), "{text}");
-            }
-        }
-        let whole = line(name, 40, figures, Width::Pipe(60));
-        assert!(whole.ends_with(&format!("{name}{figures}")), "{whole}");
-    }
-}
-
 /// For each call, the bytes that the call and its descendants allocate on GPUs or, if no GPU has memory events, on the
 /// host.
 ///
@@ -300,4 +280,24 @@ fn allocated(tree: &CallTree) -> Result<Vec<i64>> {
         }
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::line;
+    use tracetree::report::Width;
+
+    #[test]
+    fn a_line_fits_the_screen_and_a_pipe_has_all_of_it() {
+        let (name, figures) =
+            ("torch/nn/modules/module.py(1773): _wrapped_call_impl", "  [38] 120.5 µs");
+        for columns in [60, 80, 100, 200] {
+            for depth in [0, 3, 60] {
+                let text = line(name, depth, figures, Width::Screen(columns));
+                assert!(text.chars().count() <= columns && text.ends_with(figures), "{text}");
+            }
+        }
+        let whole = line(name, 40, figures, Width::Pipe(60));
+        assert!(whole.ends_with(&format!("{name}{figures}")), "{whole}");
+    }
 }

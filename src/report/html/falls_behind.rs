@@ -130,7 +130,7 @@ fn around(analysis: &Analysis, event: MergedId, title: &str) -> (MergedId, bool)
     (outermost, false)
 }
 
-/// Whether a part's title is a name, possibly behind a phase.
+/// Whether a part's title is a name, possibly after a phase.
 fn is_named_after(title: &str, name: &str) -> bool {
     let before = title.strip_suffix(name).filter(|_| !name.is_empty());
     before.is_some_and(|before| before.is_empty() || before.ends_with(" · "))

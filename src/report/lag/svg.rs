@@ -130,7 +130,7 @@ pub(in crate::report) fn drawing(lag: &Lag) -> String {
         let paths = sections.iter().map(|&(first, last)| path(&line(first, last)));
         let (style, paths) = (change(largest.lost), paths.collect::<String>());
         _ = write!(out, "<path class=\"lag-part lag-{style}\" d=\"{paths}\"></path>");
-        // The number is beside the middle of the section's longest line.
+        // The number is next to the middle of the section's longest line.
         let line = line(first, last);
         let longest = line.windows(2).map(|two| (two[0], two[1]));
         let longest = longest.max_by(|a, b| length(a).total_cmp(&length(b)));

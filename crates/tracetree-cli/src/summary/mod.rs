@@ -148,7 +148,8 @@ impl Screen<'_> {
         let columns = self.width.columns().clamp(20, CURVE) - 2;
         let Some(lag) = lag_text(self.analysis, columns) else { return Ok(()) };
         writeln!(self.out, "\n{BOLD}Where the step falls behind{BOLD:#}")?;
-        writeln!(self.out, "  {DIM}{}{DIM:#}\n  {}", lag.title, lag.blocks)?;
+        self.wrapped(DIM, 2, &lag.title)?;
+        writeln!(self.out, "  {}", lag.blocks)?;
         let widest = lag.parts.iter().map(|(lost, _)| lost.chars().count()).max().unwrap_or(0);
         for (lost, title) in lag.parts.iter().take(LOST) {
             let room = self.width.columns().saturating_sub(widest + 4);

@@ -1,7 +1,7 @@
 //! Finds work that several steps of the candidate do, but no step of the baseline, and that no change names.
 //!
 //! Only the median runs are aligned, so a change in the other runs shows only in the numbers of calls. The same applies to
-//! the sizes of copies, which are no changes of calls.
+//! the sizes of copies, which are not changes of calls.
 
 use super::context::{Context, MANY_STEPS};
 use super::health::listed;

@@ -62,17 +62,14 @@ impl Pattern {
     pub fn within(text: &str, most: usize) -> Result<Pattern> {
         let mut builder = RegexBuilder::new(text);
         let built = builder.size_limit(most).dfa_size_limit(most.min(LARGEST_CACHE)).build();
-        built.map(Pattern).map_err(|error| match error {
-            regex::Error::CompiledTooBig(_) => Error::new(
-                ErrorKind::LimitExceeded,
-                text,
-                format!("the compiled pattern has more than {most} bytes"),
-            ),
-            other => {
-                let drawn = other.to_string();
-                let last = drawn.lines().last().unwrap_or_default();
-                Error::usage(text, last.strip_prefix("error: ").unwrap_or(last))
+        built.map(Pattern).map_err(|error| {
+            if let regex::Error::CompiledTooBig(_) = error {
+                let message = format!("the compiled pattern has more than {most} bytes");
+                return Error::new(ErrorKind::LimitExceeded, text, message);
             }
+            let drawn = error.to_string();
+            let last = drawn.lines().last().unwrap_or_default();
+            Error::usage(text, last.strip_prefix("error: ").unwrap_or(last))
         })
     }
 

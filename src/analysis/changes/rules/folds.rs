@@ -63,7 +63,7 @@ pub(in crate::analysis::changes) static FOLDS: [Fold; 26] = [
     fold("format", "another memory format needs copies", |drafts, _| {
         consequences::into_format(drafts);
     }),
-    fold("casts", "the casts belong to the ops at the same place", |drafts, _| {
+    fold("casts", "the casts belong to the ops in the same function", |drafts, _| {
         consequences::casts_into_ops(drafts);
     }),
     fold("attention", "attention runs in another way", |drafts, _| attention::fold(drafts)),
@@ -85,7 +85,7 @@ pub(in crate::analysis::changes) static FOLDS: [Fold; 26] = [
     fold("arrangement", "sizes, values and order follow from another change", |drafts, _| {
         consequences::into_any(drafts);
     }),
-    fold("python", "the Python call belongs to the change at the same place", |drafts, _| {
+    fold("python", "the Python call belongs to the change in the same function", |drafts, _| {
         consequences::streams_and_python(drafts);
     }),
     fold("nesting", "times in whole microseconds leave the nesting open", |drafts, _| {

@@ -30,7 +30,7 @@ pub(super) fn claim(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// The programs that both sides ran. Programs of one name are paired in order if both sides have equally many; a single
+/// The programs that both sides ran. Programs of one name are matched in order if both sides have equally many; a single
 /// program may have another name.
 fn pairs<'a>(drafts: &Drafts<'a>) -> Vec<(&'a CompiledProgram, &'a CompiledProgram)> {
     let diff = drafts.diff;

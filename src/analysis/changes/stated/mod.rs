@@ -102,7 +102,7 @@ mod tests {
                 ["2 instead of 3 layer_# in jit_step (layer_2 was removed)"]
             ]
         );
-        // A layer that is numbered from 1 is no other layer.
+        // A layer that is numbered from 1 is not another layer.
         let renumbered: Vec<String> =
             layers(2).iter().map(|stack| stack.replace("layer_0", "layer_2")).collect();
         assert_eq!(told(&of_stacks(&layers(2)), &of_stacks(&renumbered)), [[""; 0], [""; 0]]);
@@ -148,7 +148,7 @@ mod tests {
                 ["layer_# computes integer_pow, tanh (gelu) instead of max (relu) in jit_step"]
             ]
         );
-        // Other ways to arrange or to scale the same values are no other function.
+        // Other ways to arrange or to scale the same values are not another function.
         let mut arranged = layers(2);
         arranged.extend(["jvp(layer_0)/transpose", "jvp(layer_1)/mul"].map(str::to_owned));
         assert_eq!(told(&of_stacks(&layers(2)), &of_stacks(&arranged)), [[""; 0], [""; 0]]);
