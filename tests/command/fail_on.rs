@@ -261,7 +261,8 @@ fn folders_of_runs_are_the_runs_of_both_sides() {
     let text = String::from_utf8(output.expect("the program runs").stdout).expect("UTF-8");
     assert!(text.contains("medians of 2 runs each"), "{text}");
     // With a second rank, the files are not runs of one program.
-    fs::copy(traces::example(BASE), folder.path().join("old/run0/rank1.json.gz")).expect("a copy");
+    let other = traces::example("h100/resnet_eager.pt.trace.json.gz");
+    fs::copy(other, folder.path().join("old/run0/rank1.json.gz")).expect("a copy");
     let output =
         tracetree().args(["diff", "old", "new", "--no-report"]).current_dir(&folder).output();
     let output = output.expect("the program runs");
