@@ -55,7 +55,7 @@ for (const report of REPORTS) {
         const said = / (?:GPU busy|in ops) (\S+) (\S+), (?:GPU idle|outside ops) (\S+) (\S+)\.$/.exec(text)?.slice(1);
         if (said) [[said[0], said[1]], [said[2], said[3]]].forEach(([number, unit], at) =>
           assert.ok(Math.abs(nanos(number, unit) - parts[at].ns) <= parts[at].rounding + 1e-3 * Math.abs(parts[at].ns), `${tab}: ${text} for ${parts.map(({ ns }) => ns)}`));
-        if (of !== "step" && isOpposite) assert.ok(said, `${tab}: ${text}`);
+        if (of !== "step" && isOpposite && !text.startsWith("Host time of ops")) assert.ok(said, `${tab}: ${text}`);
         if (isOpposite) assert.ok(text.includes(`the step is ${WORDS[two > one ? "+" : "−"]}`), `${tab}: ${text}`);
       }
     }
