@@ -101,7 +101,7 @@ pub(in crate::analysis) fn lag(
         }
         (None, _) => {
             let (window, totals) = (wall.windows()[side], wall.totals(side));
-            (window.end - totals.busy - totals.idle, window.end)
+            (window.end - totals.own(), window.end)
         }
     });
     let step = Step { diff, steps, start: spans.map(|span| span.0) };

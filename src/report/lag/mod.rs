@@ -7,7 +7,7 @@ mod svg;
 use super::text::{Unit, one_line};
 use crate::analysis::Analysis;
 use crate::analysis::lag::{Lag, LagPart};
-use crate::side::{PerSide, Side};
+use crate::side::Side;
 use crate::trace::Nanos;
 
 #[cfg(feature = "html")]
@@ -54,11 +54,9 @@ pub fn lag_text(analysis: &Analysis, width: usize) -> Option<LagText> {
 pub(super) fn at_the_end(analysis: &Analysis, lag: &Lag) -> String {
     let words = |time: Nanos| in_words(lag, time);
     let own = words(lag.total());
-    let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
-    let per_step = totals.map(|of| Nanos((of.busy + of.idle).0 / of.steps.max(1) as i64));
-    let mean = words(per_step.difference());
+    let mean = words(analysis.changes().difference());
     match lag.steps {
-        Some(_) if totals.baseline.steps > 1 && mean != own => {
+        Some(_) if analysis.changes().steps().baseline > 1 && mean != own => {
             format!("{own} at the end (all steps: {mean} on average)")
         }
         _ => format!("{own} at the end"),
