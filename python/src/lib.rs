@@ -38,7 +38,7 @@ mod _native {
     #[pymodule_export]
     use super::node::Node;
     #[pymodule_export]
-    use super::read::{rank_of_file, read};
+    use super::read::{rank_of_file, read, run_files};
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]

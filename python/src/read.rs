@@ -6,6 +6,7 @@ use crate::source::Source;
 use crate::trace::Trace;
 use crate::work::{self, Watch};
 use pyo3::prelude::*;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tracetree::program::rank_of;
 use tracetree::trace::{ReadOptions, ReadProgress};
@@ -47,6 +48,13 @@ pub(crate) fn rank_of_file(py: Python<'_>, path: String) -> Option<i64> {
         let header = tracetree::Trace::read_header_with(&path, &ReadOptions::default());
         rank_of(&header.unwrap_or_default(), &path)
     })
+}
+
+/// The traces that a path stands for: the files in a folder or of a pattern, or the path itself.
+#[pyfunction]
+pub(crate) fn run_files(py: Python<'_>, path: PathBuf) -> PyResult<Vec<PathBuf>> {
+    let found = py.detach(|| tracetree_gate::run_files(&[path]));
+    found.map_err(|error| raise(py, &error))
 }
 
 /// Reads an input.

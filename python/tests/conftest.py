@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 
@@ -13,6 +14,15 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "traces"
 H100 = EXAMPLES / "h100"
 FIXTURES = ROOT / "tests" / "fixtures"
+
+
+def reruns(trace: Path, folder: Path) -> list[Path]:
+    """Writes three files with the same trace that count as runs, because their bytes differ."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"run{run}.json.gz" for run in range(3)]
+    for run, file in enumerate(files):
+        file.write_bytes(gzip.compress(gzip.decompress(trace.read_bytes()) + b"\n" * run))
+    return files
 
 
 @pytest.fixture(scope="session")

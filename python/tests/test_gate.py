@@ -12,7 +12,7 @@ import warnings
 from pathlib import Path
 
 import pytest
-from conftest import FIXTURES, H100
+from conftest import FIXTURES, H100, reruns
 
 import tracetree
 
@@ -137,24 +137,23 @@ def test_the_assertion_has_the_findings() -> None:
     assert str(copy) == str(broken.value) and copy.findings == broken.value.findings
 
 
-def test_what_is_not_tested_is_a_warning(pair: tuple[Path, Path]) -> None:
+def test_what_is_not_tested_is_a_warning(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    runs = reruns(pair[0], tmp_path)
     with pytest.warns(tracetree.TraceWarning, match="NOT_TESTED: with 1 run per side") as told:
         tracetree.assert_no_regression(pair[0], pair[0])
     assert told[0].filename == __file__
     with pytest.warns(tracetree.TraceWarning, match="NOT_TESTED: with 1 run on one side"):
-        tracetree.assert_no_regression([pair[0]] * 3, pair[0])
+        tracetree.assert_no_regression(runs, pair[0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        tracetree.assert_no_regression([pair[0]] * 3, [pair[0]] * 3)
+        tracetree.assert_no_regression(runs, runs)
 
 
 def test_folders_and_patterns_are_runs(pair: tuple[Path, Path], tmp_path: Path) -> None:
     for side, trace in zip(("before", "after"), pair):
-        (tmp_path / side).mkdir()
-        for run in range(3):
-            shutil.copy(trace, tmp_path / side / f"run{run}.json.gz")
+        reruns(trace, tmp_path / side)
         (tmp_path / side / "notes.txt").write_text("no trace")
-    by_list = tracetree.diff([pair[0]] * 3, [pair[1]] * 3)
+    by_list = tracetree.diff(*(sorted((tmp_path / side).glob("*.gz")) for side in ("before", "after")))
     for given in (
         (tmp_path / "before", tmp_path / "after"),
         (str(tmp_path / "before" / "*.json.gz"), str(tmp_path / "after" / "run?.json.gz")),
@@ -164,6 +163,15 @@ def test_folders_and_patterns_are_runs(pair: tuple[Path, Path], tmp_path: Path) 
         assert "medians of 3 runs each" in d.answer
         assert d.rows.to_csv() == by_list.rows.to_csv()
         assert tracetree.gate(given[0], given[0]).document["runs"] == {"baseline": 3, "candidate": 3}
+
+
+def test_copies_of_one_run_are_reported(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    copy = tmp_path / "copy.json.gz"
+    shutil.copy(pair[0], copy)
+    outcome = tracetree.gate([pair[0], copy], pair[0])
+    assert any("has the same content as" in note for note in outcome.document["notes"])
+    with pytest.warns(tracetree.TraceWarning, match="REPEATED_RUN.*has the same content as"):
+        tracetree.diff([copy, pair[0]], pair[1])
 
 
 def test_ranks_are_no_runs(pair: tuple[Path, Path], tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import FIXTURES
+from conftest import FIXTURES, reruns
 
 import tracetree
 
@@ -29,9 +29,7 @@ def root(pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> P
     folder = tmp_path_factory.mktemp("served")
     for path in pair:
         shutil.copy(path, folder)
-    (folder / "runs").mkdir()
-    for run in range(3):
-        shutil.copy(pair[0], folder / "runs" / f"run{run}.json.gz")
+    reruns(pair[0], folder / "runs")
     for side in ("baseline", "candidate"):
         shutil.copy(FIXTURES / "dropped_op" / f"{side}.json", folder / f"dropped_{side}.json")
     (folder / "link.json.gz").symlink_to(pair[1])

@@ -90,7 +90,10 @@ def test_recordings_into_one_folder_are_its_runs(
 ) -> None:
     profiler = StandIn(pair[0])
     profiler.record_steps = False
-    for _ in range(3):
+    for run in range(3):
+        # Equal files would be one run.
+        profiler.trace = tmp_path / f"trace{run}"
+        profiler.trace.write_bytes(gzip.compress(gzip.decompress(pair[0].read_bytes()) + b"\n" * run))
         for rank in ("0", "1"):
             monkeypatch.setenv("RANK", rank)
             tracetree.handler(tmp_path / "old")(profiler)
@@ -116,7 +119,7 @@ def test_cycles_and_both_sides_are_not_the_runs_of_one_side(pair: tuple[Path, Pa
         shutil.copy(pair[0], tmp_path / name)
     with pytest.raises(tracetree.UsageError, match="cycles of one recording"):
         tracetree.diff(tmp_path / "cycles", pair[1])
-    with pytest.raises(tracetree.UsageError, match="both sides, before"):
+    with pytest.raises(tracetree.UsageError, match="both sides"):
         tracetree.diff(tmp_path / "both", pair[1])
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Union
 from tracetree._arguments import LONGEST
 from tracetree._errors import TraceError, UsageError
 from tracetree._names import kind, shortened
-from tracetree._native import Trace, rank_of_file
+from tracetree._native import Trace, rank_of_file, run_files
 
 if TYPE_CHECKING:
     from tracetree._native import _Kept, _Source
@@ -52,10 +52,6 @@ TraceInputs = Union[TraceInput, Sequence[TraceInput]]
 Capture = Union[str, "os.PathLike[str]", Trace]
 #: The graph captures for one side; ``False`` uses no captures, and ``None`` uses the capture folder next to the trace.
 Captures = Union[Capture, Sequence[Capture], Literal[False], None]
-
-#: If a folder is passed, only files with one of these extensions are read as traces.
-ENDS = (".json", ".json.gz", ".json.zst", ".json.tar.gz")
-
 
 def source(given: Any) -> _Source:
     """Converts an argument to one trace."""
@@ -119,66 +115,7 @@ def files(given: Any) -> list[Any]:
     path = os.fspath(given)
     if len(path) > LONGEST:
         return [given]
-    if os.path.isdir(path):
-        found = traces_in(path) or [one for place in run_folders(path) for one in traces_in(place)]
-        check_side(path, found)
-        if found:
-            return found
-    elif any(mark in os.path.basename(path) for mark in "*?[") and not os.path.exists(path):
-        import glob
-
-        found = [one for one in glob.glob(path) if os.path.isfile(one)]
-    else:
-        return [given]
-    if not found:
-        raise UsageError(
-            f"{path}: matches no trace (pass trace files, a folder of traces, or a pattern such as "
-            "'runs/*.json.gz')",
-            kind="usage",
-            path=path,
-        )
-    return sorted(found)
-
-
-def traces_in(folder: str) -> list[str]:
-    """The traces in a folder, sorted by name."""
-    return sorted(entry.path for entry in os.scandir(folder) if entry.is_file() and entry.name.endswith(ENDS))
-
-
-def run_folders(folder: str) -> list[str]:
-    """The folders ``run0``, ``run1``, … in a folder, in order."""
-    from tracetree._profiling import is_run
-
-    places = [entry for entry in os.scandir(folder) if entry.is_dir() and is_run(entry.name)]
-    return [place.path for place in sorted(places, key=lambda place: int(place.name[3:]))]
-
-
-def check_side(folder: str, found: list[str]) -> None:
-    """Raises ``UsageError`` if the traces in a folder are not the runs of one side: if they are both sides that
-    ``compare`` recorded, or several cycles of one recording."""
-    import re
-
-    names = [os.path.basename(path) for path in found]
-    if all(any(name.startswith(side) for name in names) for side in ("before.", "after.")):
-        raise UsageError(
-            f"{folder}: contains the recordings of both sides, before.* and after.*: pass a pattern for each side, "
-            f"such as {os.path.join(folder, 'before.*')!r}",
-            kind="usage",
-            path=folder,
-        )
-    recordings: dict[tuple[str, str], str] = {}
-    for path in found:
-        cycle = re.fullmatch(r"(rank\d+)\.step\d+\..*", os.path.basename(path))
-        if cycle is None:
-            continue
-        first = recordings.setdefault((os.path.dirname(path), cycle[1]), path)
-        if first != path:
-            raise UsageError(
-                f"{first} and {path}: these are cycles of one recording, which are not runs of their own: pass one of "
-                "them, or record each run with tracetree.profile()",
-                kind="usage",
-                path=folder,
-            )
+    return [os.fspath(file) for file in run_files(path)]
 
 
 def of_rank(sources: list[_Source], rank: int | None) -> list[_Source]:

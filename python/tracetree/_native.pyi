@@ -28,6 +28,7 @@ __all__ = [
     "map_pair",
     "rank_of_file",
     "read",
+    "run_files",
 ]
 
 VERSION: Final[str]
@@ -188,6 +189,7 @@ def read(
     progress: _Progress,
     origin: _TraceOrigin,
 ) -> Trace: ...
+def run_files(path: _Path) -> list[Path]: ...
 
 @disjoint_base
 class Table:

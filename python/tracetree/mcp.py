@@ -25,7 +25,7 @@ from tracetree._compare import diff
 from tracetree._errors import TracetreeError, TraceWarning, UsageError
 from tracetree._escape import shown
 from tracetree._gate import gate as check
-from tracetree._inputs import ENDS, files
+from tracetree._inputs import files
 from tracetree._native import VERSION, Comparison, Node
 from tracetree._notes import text
 from tracetree._plots import allocated, side_names
@@ -55,6 +55,9 @@ UIDS = 2**32
 
 #: Name of the folder next to a trace that is searched for graph captures.
 CAPTURES = "capture_traces"
+
+#: The endings of the files that are listed.
+ENDS = (".json", ".json.gz", ".json.zst", ".json.tar.gz", ".ttb", ".sqlite", ".sqlite.gz", ".xplane.pb")
 
 Side = Literal["baseline", "candidate"]
 _PATH = "a trace, a folder or a pattern with several runs of one program, below an allowed folder; relative to the first"
@@ -90,7 +93,7 @@ class Traces:
 
     def found(self, given: str) -> list[str]:
         """The files for a path, folder or pattern, without symbolic links."""
-        is_pattern = any(mark in given for mark in "*?[")
+        is_pattern = any(mark in given for mark in "*?")
         # Check the path before looking for the file, so that the error does not reveal whether a file outside the
         # folders exists.
         folder = self.resolved(os.path.dirname(given) if is_pattern else given, given)
@@ -120,7 +123,7 @@ class Traces:
             for folder, folders, names in os.walk(root):
                 folders.sort()
                 for name in sorted(names):
-                    if name.endswith((*ENDS, ".ttb", ".sqlite", ".sqlite.gz", ".xplane.pb")):
+                    if name.endswith(ENDS):
                         path = os.path.join(folder, name)
                         try:
                             size = os.stat(self.resolved(path, path)).st_size

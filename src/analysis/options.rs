@@ -5,6 +5,7 @@ use super::efficiency::{Models, Peaks};
 use super::verdict::Thresholds;
 use crate::program::StepId;
 use crate::side::PerSide;
+use crate::trace::Notes;
 
 /// Options for the attribution and comparison of times.
 #[derive(Debug, Clone)]
@@ -26,6 +27,8 @@ pub struct AnalysisOptions {
     /// Number of steps that were excluded from the start of both traces. This number is added to displayed
     /// step positions, so that they refer to the whole traces.
     pub first_step: u32,
+    /// Notes about runs that are copies of one file.
+    pub(crate) copies: Notes,
     /// The folds of changes that are skipped, to measure what they contribute.
     #[doc(hidden)]
     pub without_folds: Vec<&'static str>,
@@ -44,6 +47,7 @@ impl Default for AnalysisOptions {
             peaks: None,
             names: PerSide::default(),
             first_step: 0,
+            copies: Notes::default(),
             without_folds: Vec::new(),
         }
     }

@@ -96,7 +96,7 @@ stages! {
     wall: Wall = Wall::of[diff, ledger, compared];
 
     /// Notes about problems found during the attribution.
-    notes: Notes = notes[diff, ledger, categories];
+    notes: Notes = notes[diff, ledger, categories, options];
 
     /// The attribution rows grouped by name, largest baseline time first.
     by_name: Vec<RowGroup> = by_name[diff, ledger];
@@ -200,8 +200,13 @@ fn names(diff: &TraceDiff, options: &AnalysisOptions) -> PerSide<String> {
     side_names::of(diff.trees().map(|tree| &**tree.trace()), &options.names)
 }
 
-fn notes(diff: &TraceDiff, ledger: &Ledger, categories: &CategoryTable) -> Notes {
-    let mut notes = Notes::default();
+fn notes(
+    diff: &TraceDiff,
+    ledger: &Ledger,
+    categories: &CategoryTable,
+    options: &AnalysisOptions,
+) -> Notes {
+    let mut notes = options.copies.clone();
     if ledger.measure() == Measure::HostSelfTime {
         notes.add("HOST_TIME", 1, "record GPU activity to compare GPU time", || {
             "neither trace has GPU events: the tables attribute the host self time of ops"

@@ -9,6 +9,7 @@ use crate::analysis::wall::StepWall;
 use crate::error::{Error, Result};
 use crate::program::{Measure, Program};
 use crate::side::{PerSide, Side};
+use crate::trace::Notes;
 use std::collections::BTreeSet;
 
 /// Maximum total number of events per side to keep in memory until the runs are compared. If keeping a run in memory
@@ -22,21 +23,37 @@ pub(super) fn middle(runs: usize) -> usize {
     runs.saturating_sub(1) / 2
 }
 
-/// Each side's runs, sorted by step time.
+/// Each side's runs, sorted by step time, and notes about runs that are copies of one file.
 pub(super) fn sorted(
     runs: PerSide<Vec<Input>>,
     options: &ComparisonOptions,
-) -> Result<PerSide<Vec<Source>>> {
+) -> Result<(PerSide<Vec<Source>>, Notes)> {
     let (baseline, candidate) = rayon::join(
         || of_side(Side::Baseline, runs.baseline, options),
         || of_side(Side::Candidate, runs.candidate, options),
     );
-    Ok(PerSide::new(baseline?, candidate?))
+    let mut notes = Notes::default();
+    let sorted = PerSide::new(baseline?, candidate?).map(|ranked| {
+        // Copies have equal step times and contents, so they follow each other.
+        for two in ranked.windows(2) {
+            let (original, copy) = (&two[0].0, &two[1].0);
+            if copy.content != 0 && copy.content == original.content {
+                notes.add_copy(&copy.name, &original.name);
+            }
+        }
+        ranked.into_iter().map(|(_, _, source)| source).collect()
+    });
+    Ok((sorted, notes))
 }
 
-fn of_side(side: Side, runs: Vec<Input>, options: &ComparisonOptions) -> Result<Vec<Source>> {
+/// A run with its sort key and the rank on which it was recorded.
+type Ranked = (Key, Option<i64>, Source);
+
+fn of_side(side: Side, runs: Vec<Input>, options: &ComparisonOptions) -> Result<Vec<Ranked>> {
     if runs.len() < 2 {
-        return Ok(runs.into_iter().map(Source::Unread).collect());
+        // A single run needs no key.
+        let alone = |run| (Key::default(), None, Source::Unread(run));
+        return Ok(runs.into_iter().map(alone).collect());
     }
     let mut kept = 0;
     let ranked = runs.into_iter().map(|input| {
@@ -51,15 +68,15 @@ fn of_side(side: Side, runs: Vec<Input>, options: &ComparisonOptions) -> Result<
         kept += events;
         Ok((key, rank, Source::Read(captured)))
     });
-    let mut ranked = ranked.collect::<Result<Vec<(Key, Option<i64>, Source)>>>()?;
+    let mut ranked = ranked.collect::<Result<Vec<Ranked>>>()?;
     check_ranks(&ranked)?;
     ranked.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(ranked.into_iter().map(|(_, _, source)| source).collect())
+    Ok(ranked)
 }
 
 /// Fails if the runs of a side are different ranks of one job, which do different work at the same time and are not
 /// repeats.
-fn check_ranks(runs: &[(Key, Option<i64>, Source)]) -> Result<()> {
+fn check_ranks(runs: &[Ranked]) -> Result<()> {
     let ranks: BTreeSet<i64> = runs.iter().filter_map(|(_, rank, _)| *rank).collect();
     if ranks.len() < 2 {
         return Ok(());
@@ -78,7 +95,7 @@ fn check_ranks(runs: &[(Key, Option<i64>, Source)]) -> Result<()> {
 
 /// The sort key of a run. Runs with the same step time are ordered by a hash of the file content, then by name.
 /// Ordering by name is harmless, because files with the same content are interchangeable.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     step: StepWall,
     content: u128,

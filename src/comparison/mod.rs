@@ -319,7 +319,9 @@ impl Comparison {
                 .remedy("pass at least one trace for each side"));
         }
         check_standard_input(runs.baseline.iter().chain(&runs.candidate))?;
-        let mut runs = median_run::sorted(runs, options)?;
+        let (mut runs, copies) = median_run::sorted(runs, options)?;
+        let analysis = AnalysisOptions { copies, ..options.analysis.clone() };
+        let options = &ComparisonOptions { analysis, ..options.clone() };
         let middle = PerSide::from_fn(|side| {
             let middle = median_run::middle(runs[side].len());
             runs[side].remove(middle)

@@ -19,21 +19,21 @@ use tracetree::tables::TableKind;
 use tracetree::{Error, ErrorKind, PerSide, Result};
 #[cfg(feature = "fleet")]
 use tracetree_fleet::is_folder;
-use tracetree_gate::{Outcome as GateOutcome, run_folders};
+use tracetree_gate::{Outcome as GateOutcome, run_files, run_folders};
 
 pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     if args.only.is_some() {
         Only::check(args.format)?;
     }
     let (Some(baseline), Some(candidate)) = (&args.baseline, &args.candidate) else {
-        let runs = PerSide::new(load::runs(&args.base, console)?, load::runs(&args.new, console)?);
+        let runs = PerSide::new(run_files(&args.base)?, run_files(&args.new)?);
         return run_pair(args, runs, console);
     };
     // Recordings of `tracetree.profile` are in folders run0, run1, …: these are the runs of a side.
     let has_runs =
         |path: &Path| path.is_dir() && run_folders(path).is_ok_and(|runs| !runs.is_empty());
     if has_runs(baseline) && has_runs(candidate) {
-        let mut runs = |side| load::runs(std::slice::from_ref(side), console);
+        let runs = |side| run_files(std::slice::from_ref(side));
         let runs = PerSide::new(runs(baseline)?, runs(candidate)?);
         return run_pair(args, runs, console);
     }

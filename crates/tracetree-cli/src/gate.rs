@@ -3,7 +3,6 @@
 use super::captures::{CaptureArgs, CapturePairArgs};
 use super::examples;
 use super::headings;
-use super::load;
 use super::outcome::Outcome;
 use super::output::Console;
 use super::progress::Progress;
@@ -16,7 +15,7 @@ use tracetree::report::one_line;
 use tracetree::{Error, Result, write_file};
 use tracetree_gate::{
     Date, Gate, GateFormat, Inconclusive, Layout, Outcome as GateOutcome, Recorder, Recording,
-    Rules,
+    Rules, run_files,
 };
 
 /// Without `--rules`, the rules are read from this file if it exists.
@@ -68,8 +67,8 @@ pub(super) fn word<W: FromStr<Err = Error>>(text: &str) -> std::result::Result<W
 
 pub(super) fn run(args: &GateArgs, console: &mut Console) -> Result<Outcome> {
     let rules = args.rules()?;
-    let candidate = args.candidate(console)?;
-    let base = if args.baseline.is_some() { Vec::new() } else { load::runs(&args.base, console)? };
+    let candidate = args.candidate()?;
+    let base = if args.baseline.is_some() { Vec::new() } else { run_files(&args.base)? };
     let progress = console.progress();
     let (before, after) = args.captures.sources();
     if let (Some(path), CaptureSource::Files(_)) = (&args.baseline, &before) {
@@ -109,7 +108,7 @@ fn layout(console: &Console) -> Layout {
     Layout { width: console.width(), is_verbose: console.is_verbose() }
 }
 
-/// Prints problems with graph captures.
+/// Prints problems with graph captures, and which runs were left out.
 fn say_remarks(recording: &Recording, console: &mut Console) {
     for remark in &recording.remarks {
         console.say(&one_line(remark));
@@ -202,13 +201,13 @@ impl GateArgs {
         })
     }
 
-    fn candidate(&self, console: &mut Console) -> Result<Vec<PathBuf>> {
+    fn candidate(&self) -> Result<Vec<PathBuf>> {
         let given = if self.new.is_empty() { &self.runs } else { &self.new };
         if given.is_empty() {
             return Err(Error::usage("gate", "no runs to check")
                 .remedy("pass the candidate traces: tracetree gate --baseline base.ttb NEW…"));
         }
-        load::runs(given, console)
+        run_files(given)
     }
 }
 
@@ -255,7 +254,7 @@ enum BaselineCommand {
 pub(super) fn run_baseline(args: &BaselineArgs, console: &mut Console) -> Result<Outcome> {
     match &args.command {
         BaselineCommand::Record { runs, output, captures } => {
-            let runs = load::runs(runs, console)?;
+            let runs = run_files(runs)?;
             let recording = read(&runs, captures.source(), &console.progress())?;
             say_remarks(&recording, console);
             say_damage(&recording, console);
@@ -269,7 +268,7 @@ pub(super) fn run_baseline(args: &BaselineArgs, console: &mut Console) -> Result
         }
         BaselineCommand::Accept { file, runs, captures } => {
             let before = Recording::read_baseline(file)?;
-            let runs = load::runs(runs, console)?;
+            let runs = run_files(runs)?;
             let after = read(&runs, captures.source(), &console.progress())?;
             let gate = Gate::check(&before, &after, &Rules::default(), Date::today());
             let layout = layout(console);

@@ -4,18 +4,9 @@ use super::output::Console;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tracetree::program::CaptureSource;
-use tracetree::report::one_line;
 use tracetree::trace::Trace;
 use tracetree::tree::TreeOptions;
 use tracetree::{CallTree, Comparison, ComparisonOptions, PerSide, Result};
-use tracetree_gate::{run_files, without_copies};
-
-/// The files of the runs of one side. A file whose content repeats that of another file is left out with a warning.
-pub(super) fn runs(paths: &[PathBuf], console: &mut Console) -> Result<Vec<PathBuf>> {
-    let (files, messages) = without_copies(run_files(paths)?)?;
-    messages.iter().for_each(|message| console.tell(&format!("warning: {}", one_line(message))));
-    Ok(files)
-}
 
 pub(super) fn one(path: &Path, console: &Console) -> Result<Trace> {
     console.progress().reading(&[path], |options| Trace::open_with(path, &options[0]))

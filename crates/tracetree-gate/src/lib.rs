@@ -30,4 +30,4 @@ pub use rules::{
     Allow, Budget, Date, FailOn, Inconclusive, Limit, Limited, MemoryMeasure, MemoryRule, Rule,
     Rules, Scope, Severity, StepMeasure, StructureRule, TimeMeasure, TimeRule, Timing,
 };
-pub use runs::{run_files, run_folders, without_copies};
+pub use runs::{run_files, run_folders};

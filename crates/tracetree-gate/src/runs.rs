@@ -1,16 +1,13 @@
 //! Finds and reads the runs of one side from the files, glob patterns and folders that the user gave.
 
 use super::recording::{Recorder, Recording};
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::Read as _;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tracetree::error::{Error, ErrorKind, Result};
 use tracetree::program::{Captures, Glob};
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::{CallTree, TreeOptions};
-use twox_hash::xxhash3_128::Hasher;
 
 /// A file in a folder is read as a trace if its name ends with one of these extensions.
 const ENDS: [&str; 4] = [".json", ".json.gz", ".json.zst", ".json.tar.gz"];
@@ -19,7 +16,8 @@ const ENDS: [&str; 4] = [".json", ".json.gz", ".json.zst", ".json.tar.gz"];
 /// in the last component), is replaced by its files, sorted by name.
 ///
 /// # Errors
-/// Fails if a folder cannot be read, or if a pattern or folder yields no file.
+/// Fails if a folder cannot be read, if a pattern or folder yields no file, or if the traces in a folder are not the
+/// runs of one side: if they are both sides that Python's `compare` recorded, or several cycles of one recording.
 pub fn run_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
@@ -34,6 +32,7 @@ pub fn run_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
             for folder in folders {
                 files.extend(listed(path, &folder, is_trace)?);
             }
+            check_side(path, &files)?;
         } else if let Some(name) = name.filter(|_| is_pattern && !path.exists()) {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             let glob = Glob::new(&name);
@@ -66,6 +65,45 @@ pub fn run_folders(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(runs.into_iter().map(|(_, folder)| folder).collect())
 }
 
+/// Fails if the traces in a folder are not the runs of one side.
+fn check_side(folder: &Path, files: &[PathBuf]) -> Result<()> {
+    let name = |file: &PathBuf| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if ["before.", "after."]
+        .iter()
+        .all(|side| files.iter().any(|file| name(file).starts_with(side)))
+    {
+        let message = "contains the recordings of both sides, before.* and after.*";
+        let remedy =
+            format!("pass a pattern for each side: '{}'", folder.join("before.*").display());
+        return Err(Error::new(ErrorKind::Usage, folder, message).remedy(remedy));
+    }
+    let mut recordings: BTreeMap<(&Path, String), &PathBuf> = BTreeMap::new();
+    for file in files {
+        // rank0.step3.json.gz, rank0.step6.json.gz, …
+        let name = name(file);
+        let mut parts = name.split('.');
+        let is_number =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let (Some(rank), Some(step)) = (parts.next(), parts.next()) else { continue };
+        if !rank.strip_prefix("rank").is_some_and(is_number)
+            || !step.strip_prefix("step").is_some_and(is_number)
+        {
+            continue;
+        }
+        let folder = file.parent().unwrap_or(Path::new(""));
+        if let Some(first) = recordings.insert((folder, rank.to_owned()), file) {
+            let message = format!(
+                "and {}: these are cycles of one recording, which are not runs of their own",
+                file.display()
+            );
+            return Err(Error::new(ErrorKind::Usage, first, message).remedy(
+                "pass one of them, or record each run on its own with tracetree.profile() in Python",
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The files in `folder` whose names satisfy `is_wanted`, sorted by name.
 fn listed(path: &Path, folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
     let cannot = |error| Error::io(folder, "list the folder", error);
@@ -83,56 +121,6 @@ fn listed(path: &Path, folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Resul
         ));
     }
     Ok(files)
-}
-
-/// Leaves out each file with the same content as an earlier file, because a copy is not another run. Returns the other
-/// files, and one message for each copy. Only files of equal size are read; files that are not on this machine are
-/// compared by name.
-///
-/// # Errors
-/// Fails if a file cannot be read.
-pub fn without_copies(files: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<String>)> {
-    let size = |path: &PathBuf| path.metadata().ok().filter(|data| data.is_file()).map(|d| d.len());
-    let sizes: Vec<Option<u64>> = files.iter().map(size).collect();
-    let is_alone = |size: u64| sizes.iter().filter(|other| **other == Some(size)).count() < 2;
-    let mut contents: BTreeMap<u128, PathBuf> = BTreeMap::new();
-    let mut names: BTreeSet<PathBuf> = BTreeSet::new();
-    let (mut kept, mut messages) = (Vec::new(), Vec::new());
-    for (path, size) in files.into_iter().zip(&sizes) {
-        let original = match size {
-            Some(size) if is_alone(*size) => None,
-            Some(_) => match contents.entry(content(&path)?) {
-                std::collections::btree_map::Entry::Occupied(known) => Some(known.get().clone()),
-                std::collections::btree_map::Entry::Vacant(free) => {
-                    free.insert(path.clone());
-                    None
-                }
-            },
-            None => (path != Path::new("-") && !names.insert(path.clone())).then(|| path.clone()),
-        };
-        match original {
-            None => kept.push(path),
-            Some(original) => messages.push(format!(
-                "{} has the same content as {} and does not count as another run",
-                path.display(),
-                original.display()
-            )),
-        }
-    }
-    Ok((kept, messages))
-}
-
-/// A hash of the content of a file.
-fn content(path: &Path) -> Result<u128> {
-    let cannot = |error| Error::io(path, "read the file", error);
-    let mut file = File::open(path).map_err(cannot)?;
-    let (mut hasher, mut buffer) = (Hasher::new(), vec![0; 1 << 16]);
-    loop {
-        match file.read(&mut buffer).map_err(cannot)? {
-            0 => return Ok(hasher.finish_128()),
-            count => hasher.write(&buffer[..count]),
-        }
-    }
 }
 
 /// A run that was read: its trace, its graph captures, and the read options.

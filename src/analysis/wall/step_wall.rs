@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 
 /// The wall time of the steps of one trace: busy and idle time, excluding work that was launched before
 /// the first step.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 #[doc(hidden)]
 pub struct StepWall {
     own: Nanos,

@@ -13,7 +13,7 @@ use tracetree::diff::plain_name;
 use tracetree::error::{Error, ErrorKind, Result};
 use tracetree::program::{CaptureSource, Footing, Measure, Program};
 use tracetree::side::PerSide;
-use tracetree::trace::ByName;
+use tracetree::trace::{ByName, Notes};
 use tracetree::tree::{CallKind, CallTree};
 
 /// Collects the runs of one side and turns them into a recording.
@@ -35,6 +35,8 @@ pub struct Recorder {
     categories: OnceLock<Categories>,
     captures: CaptureSource,
     remarks: Vec<String>,
+    /// Notes about runs that are copies of one file.
+    copies: Notes,
 }
 
 /// The number of calls to an op in a step, and a hash of the calls' arguments.
@@ -79,6 +81,13 @@ impl Recorder {
     /// Fails if this run and the first run have less than half of their calls to ops in common. They are then treated
     /// as runs of different programs.
     pub fn add(&mut self, tree: impl Into<Arc<CallTree>>) -> Result<()> {
+        let tree: Arc<CallTree> = tree.into();
+        let trace = tree.trace();
+        if let Some((original, _)) =
+            self.trees.iter().find(|(run, _)| trace.is_copy_of(run.trace()))
+        {
+            self.copies.add_copy(trace.source(), original.trace().source());
+        }
         let program = Program::of(tree);
         let measure = Measure::of(PerSide::new(program.tree(), program.tree()));
         let steps = program.steps().len().max(1);
@@ -143,6 +152,8 @@ impl Recorder {
                 .remedy("pass at least one trace per side"));
         };
         let (tree, setup) = self.trees.swap_remove(at);
+        self.remarks
+            .extend(self.copies.iter().map(|note| format!("{} {}", note.code, note.message)));
         let steps = self.steps;
         self.ops.values_mut().for_each(|calls| calls.resize(steps, Calls::default()));
         let in_step = |(name, calls): (&String, &Vec<Calls>)| {

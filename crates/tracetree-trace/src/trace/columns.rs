@@ -533,4 +533,10 @@ impl Trace {
     pub fn content_hash(&self) -> u128 {
         self.content_hash
     }
+
+    /// Whether both traces were read from files with the same content.
+    #[doc(hidden)]
+    pub fn is_copy_of(&self, other: &Trace) -> bool {
+        self.content_hash != 0 && self.content_hash == other.content_hash
+    }
 }

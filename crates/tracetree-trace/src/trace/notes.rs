@@ -39,6 +39,16 @@ impl Notes {
         }
     }
 
+    /// Adds that two runs are copies of one file.
+    #[doc(hidden)]
+    pub fn add_copy(&mut self, copy: &str, original: &str) {
+        self.add("REPEATED_RUN", 1, "record each run on its own", || {
+            format!(
+                "{copy} has the same content as {original}: copies do not show how much runs vary"
+            )
+        });
+    }
+
     /// Changes the message of every note.
     pub(super) fn for_each_message(&mut self, change: impl Fn(&mut String)) {
         self.0.iter_mut().for_each(|note| change(&mut note.message));
