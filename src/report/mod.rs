@@ -48,8 +48,8 @@ pub use csv::{CsvTexts, write_csv, write_csv_with};
 pub use emit::{Emit, Existing, ReportOptions, TableFormat, TableSet};
 #[cfg(feature = "html")]
 pub use html::{
-    FleetBillLine, FleetDot, FleetLast, FleetOutlierRow, FleetOutliers, FleetPage, FleetRankLine,
-    HeatMap, write_fleet_page,
+    FleetBillLine, FleetDot, FleetLag, FleetLast, FleetOutlierRow, FleetOutliers, FleetPage,
+    FleetRankLine, HeatMap, write_fleet_page,
 };
 pub use info::{DescribedTrace, write_info_json};
 pub use json::write_rows_json;

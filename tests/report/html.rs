@@ -360,3 +360,42 @@ fn a_page_runs_only_its_own_script_and_has_no_inline_style_or_handler() {
         }
     }
 }
+
+#[test]
+fn the_roofline_shows_each_op_at_its_rate_and_intensity() {
+    let text = |micros: f64| {
+        let product = || Op::new("aten::mm").dims(&[&[1024, 1024], &[1024, 1024]]);
+        let product = || product().types(&["float", "float"]);
+        TraceBuilder::cuda()
+            .thread("main", |t| t.op(product(), |t| t.kernel("gemm", micros)))
+            .json()
+    };
+    let page = page_of(&PerSide::new(text(100.0), text(200.0)));
+    let (_, picture) = page.split_once("viewBox=\"0 0 720 300\"").expect("a picture");
+    let (picture, _) = picture.split_once("</svg>").expect("the end");
+    let attribute = |tag: &str, name: &str| -> f64 {
+        let (_, rest) = tag.split_once(&format!(" {name}=\"")).expect("an attribute");
+        rest.split('"').next().and_then(|value| value.parse().ok()).expect("a number")
+    };
+    // The place of a value on an axis, from the labels of the powers of ten.
+    let axis = |anchor: &str, name: &str, value: f64| {
+        let labels = picture.split("<text").skip(1).filter(|tag| tag.contains(anchor));
+        let labels = labels.filter_map(|tag| {
+            let power: f64 = tag.split(['>', '<']).nth(1)?.parse().ok()?;
+            Some((power.log10(), attribute(tag, name)))
+        });
+        let labels: Vec<(f64, f64)> = labels.collect();
+        let [(one, from), (two, to)] = labels[..2] else { panic!("{labels:?}") };
+        from + (value.log10() - one) / (two - one) * (to - from)
+    };
+    let (operations, bytes) = (2.0 * 1024_f64.powi(3), 3.0 * 1024.0 * 1024.0 * 4.0);
+    for (class, micros) in [("roof-one", 100.0), ("roof-two", 200.0)] {
+        let (_, circle) = picture.split_once(&format!("<circle class=\"{class}\"")).expect("an op");
+        let x = axis("middle", "x", operations / bytes);
+        // A label is 4 below its line.
+        let y = axis("text-anchor=\"end\"", "y", operations / micros / 1e6) - 4.0;
+        let (left, top) = (attribute(circle, "cx"), attribute(circle, "cy"));
+        assert!((left - x).abs() < 0.3 && (top - y).abs() < 0.3, "{left} {top}, not {x} {y}");
+    }
+    assert!(picture.contains("roof-move lag-more"), "the product got slower");
+}

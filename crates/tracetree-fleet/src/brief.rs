@@ -12,7 +12,7 @@ impl Fleet {
     /// fit are omitted, but the line `findings` still counts them.
     pub fn brief(&self) -> String {
         let counts = self.counts();
-        let Headline { text: headline, reason } = self.headline();
+        let Headline { text: headline, reason, .. } = self.headline();
         let mut brief = Brief::begin();
         let texts = [
             ("baseline", &self.baseline),

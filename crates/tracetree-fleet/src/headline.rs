@@ -3,9 +3,11 @@
 use super::Fleet;
 use super::findings::{ENVIRONMENT, name};
 use super::rows::{Finding, OutlierRow};
-use super::slowed::Slowed;
+use super::slowed::{RankChange, Slowed};
 use tracetree::program::counted;
-use tracetree::side::Side;
+use tracetree::report::Unit;
+use tracetree::side::{PerSide, Side};
+use tracetree::trace::Nanos;
 
 /// The most important result for a fleet, as a short text for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +16,8 @@ pub struct Headline {
     pub text: String,
     /// The reason, as a sentence without a full stop; may be empty.
     pub reason: String,
+    /// The folder of the rank that the headline is about; `None` if it is about several ranks or none.
+    pub rank: Option<String>,
 }
 
 impl Fleet {
@@ -24,7 +28,15 @@ impl Fleet {
         let with = |codes: &[&str]| -> Option<&Finding> {
             codes.iter().find_map(|code| self.findings.iter().find(|one| one.code == *code))
         };
-        let headline = |text: String, one: &Finding| Headline { text, reason: one.message.clone() };
+        let folder = |one: &Finding| {
+            let row = self.ranks.iter().find(|row| name(row) == one.ranks);
+            row.map(|row| row.folder.clone())
+        };
+        let headline = |text: String, one: &Finding| Headline {
+            text,
+            reason: one.message.clone(),
+            rank: folder(one),
+        };
         if let Some(one) = with(&["SHARD_NOT_VISIBLE"]) {
             let ranks = counted(one.count, "compared rank");
             return headline(format!("The results of {ranks} are not in this folder"), one);
@@ -38,7 +50,10 @@ impl Fleet {
             };
             return match self.findings.iter().find(is_about) {
                 Some(one) => headline(text, one),
-                None => Headline { text, reason: String::new() },
+                None => {
+                    let rank = Some(slowed.change.row.folder.clone());
+                    Headline { text, reason: String::new(), rank }
+                }
             };
         }
         if let Some(one) = with(&["STRAGGLER"]) {
@@ -67,7 +82,7 @@ impl Fleet {
         if let Some(one) = with(&["SPEED"]) {
             return headline(format!("{} changed speed", counted(one.count, "rank")), one);
         }
-        Headline { text: "No rank stands out".to_owned(), reason: String::new() }
+        Headline { text: "No rank stands out".to_owned(), reason: String::new(), rank: None }
     }
 
     /// The op in which an outlier differs most: `Rank 7 is slow: aten::mm takes 1.30× the median of its role`.
@@ -92,9 +107,17 @@ impl Fleet {
     }
 }
 
-/// A rank that got slower, such as `Rank 7 got slower: 1.30× its baseline, most of it in aten::mm`.
+/// A rank that got slower, such as `Rank 7 got slower: 1.30× its baseline (+2.15 ms per step), most of it in aten::mm`.
 fn got_slower(slowed: &Slowed<'_>) -> String {
     let op = slowed.ops.first().map(|op| format!(", most of it in {}", op.name));
-    let (name, ratio) = (name(slowed.change.row), slowed.change.ratio);
-    format!("Rank {name} got slower: {ratio:.2}× its baseline{}", op.unwrap_or_default())
+    let RankChange { row, ratio, .. } = slowed.change;
+    let own = PerSide::from_fn(|side| Nanos((1e3 * row.own_step_us(side)).round() as i64));
+    let unit = Unit::fitting(own);
+    format!(
+        "Rank {} got slower: {ratio:.2}× its baseline ({} {} per step){}",
+        name(row),
+        unit.show_signed(own.candidate - own.baseline),
+        unit.label(),
+        op.unwrap_or_default()
+    )
 }

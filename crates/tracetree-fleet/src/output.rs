@@ -208,7 +208,7 @@ impl Fleet {
         #[cfg(feature = "html")]
         if files.has_page {
             let mut bytes = Vec::new();
-            let page = super::page::page(self, files.has_reports);
+            let page = super::page::page(self, files.has_reports.then_some(folder));
             let done = tracetree::report::write_fleet_page(&page, &mut bytes);
             write(PAGE.to_owned(), done.map(|()| bytes))?;
         }

@@ -9,11 +9,12 @@ use super::rows::{CollectiveRow, LineRow, OutlierRow, RankRow, Spread, StepRow};
 use super::slowed::{RankChange, Slowed};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use tracetree::order::Order as _;
 use tracetree::program::counted;
 use tracetree::report::{
-    FleetBillLine, FleetDot, FleetLast, FleetOutlierRow, FleetOutliers, FleetPage, FleetRankLine,
-    HeatMap,
+    FleetBillLine, FleetDot, FleetLag, FleetLast, FleetOutlierRow, FleetOutliers, FleetPage,
+    FleetRankLine, HeatMap,
 };
 use tracetree::side::Side;
 use tracetree::trace::Nanos;
@@ -22,11 +23,13 @@ use tracetree::trace::Nanos;
 const SHOWN: (usize, usize) = (5, 8);
 /// Maximum number of ranks in the list of ranks that arrive last in collectives.
 const LAST: usize = 6;
-/// The content of a fleet's page. If `has_reports` is set, the names of ranks link to their reports.
-pub(super) fn page(fleet: &Fleet, has_reports: bool) -> FleetPage {
+/// The content of a fleet's page. If `reports` is set, the names of ranks link to their reports in this folder.
+pub(super) fn page(fleet: &Fleet, reports: Option<&Path>) -> FleetPage {
+    let has_reports = reports.is_some();
     let dots = dots(fleet, has_reports);
     let (headline, lead) = answer(fleet, &dots);
     FleetPage {
+        lag: reports.and_then(|folder| lag(fleet, folder)),
         folders: [fleet.baseline.clone(), fleet.candidate.clone()],
         coverage: coverage(fleet),
         headline,
@@ -48,6 +51,15 @@ pub(super) fn page(fleet: &Fleet, has_reports: bool) -> FleetPage {
     }
 }
 
+/// The picture in the report of the rank that the headline is about; `None` if it shows no curve.
+fn lag(fleet: &Fleet, reports: &Path) -> Option<FleetLag> {
+    let folder = fleet.headline().rank?;
+    let row = fleet.ranks.iter().find(|row| row.folder == folder)?;
+    let picture = std::fs::read_to_string(reports.join(&folder).join("lag.svg")).ok()?;
+    let has_curve = picture.contains("lag-line");
+    has_curve.then(|| FleetLag { rank: name(row), link: link(&folder, true), picture })
+}
+
 /// States how many ranks were compared, such as `64 of 64 ranks compared` or `15 of 16 ranks compared; 1 failed; 2
 /// traces without a match`.
 fn coverage(fleet: &Fleet) -> String {
@@ -65,7 +77,7 @@ fn coverage(fleet: &Fleet) -> String {
 
 /// The headline, and the sentence below the headline.
 fn answer(fleet: &Fleet, dots: &[FleetDot]) -> (String, String) {
-    let Headline { text, reason } = fleet.headline();
+    let Headline { text, reason, .. } = fleet.headline();
     let within = dots.iter().filter(|dot| !dot.is_outlier).count() as u64;
     if text.contains(" is slow") || text.contains(" got slower") {
         let others = counted(within, "other rank");

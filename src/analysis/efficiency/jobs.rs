@@ -100,6 +100,10 @@ impl Jobs {
         self.jobs.get(self.of_slot[slot] as usize)
     }
 
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Job> {
+        self.jobs.iter()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.jobs.len()
     }

@@ -1,11 +1,14 @@
 //! Computes the efficiency of individual groups of events in one trace, and of each op with its shapes and types.
 
+use super::demand::Unit;
 use super::jobs::{Job, Jobs};
 use super::peaks::{DevicePeaks, Peaks};
 use super::roofline::Efficiency;
 use super::rules::Models;
+use crate::analysis::precision::Precision;
 use crate::order::Order as _;
 use crate::program::Measure;
+use crate::trace::Nanos;
 use crate::tree::{CallId, CallTree};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -64,6 +67,21 @@ impl TraceEfficiency {
     /// Peak rates of the devices in the trace; `None` if the rates are unknown.
     pub fn peaks(&self) -> Option<&DevicePeaks> {
         self.peaks.as_ref()
+    }
+
+    /// The peak rates at which the modeled ops compute, in 10^12 operations per second, by descending time of these ops.
+    pub(crate) fn ceilings(&self) -> Vec<(Precision, f64)> {
+        let Some(peaks) = self.peaks() else { return Vec::new() };
+        let mut times: BTreeMap<(Unit, Precision), Nanos> = BTreeMap::new();
+        for job in self.jobs.iter().filter(|job| job.demand.flops > 0.0) {
+            if let Some(precision) = job.demand.precision {
+                *times.entry((job.demand.unit, precision)).or_default() += job.time;
+            }
+        }
+        let mut times: Vec<((Unit, Precision), Nanos)> = times.into_iter().collect();
+        times.sort_by_key(|&(_, time)| Reverse(time));
+        let rate = |((unit, precision), _)| Some((precision, peaks.tflops_per_s(unit, precision)?));
+        times.into_iter().filter_map(rate).collect()
     }
 
     /// The total work and time of the given measured events.

@@ -1,5 +1,6 @@
-//! Builds the page's table of the ops that could save the most time.
+//! Builds the page's section about the ops that could save the most time.
 
+use super::roofline::{self, Roofline};
 use crate::analysis::Analysis;
 use crate::analysis::efficiency::{EfficiencyRow, clause};
 use crate::report::text::{Unit, tensors};
@@ -24,10 +25,19 @@ pub(super) struct EfficiencyLine {
     pub(super) saved: (u8, i64),
 }
 
-/// The ops that could save the most time, largest saving first; empty if no peak is known.
-pub(super) fn lines(analysis: &Analysis, unit: Unit) -> Vec<EfficiencyLine> {
-    let rows = analysis.by_efficiency();
-    rows.iter().filter_map(|row| line(row, unit)).take(LINES).collect()
+/// The section about efficiency.
+pub(super) struct EfficiencySection {
+    /// The ops that could save the most time, largest saving first; empty if no peak is known.
+    pub(super) lines: Vec<EfficiencyLine>,
+    /// The picture of these ops; `None` if none of them has both operations and bytes.
+    pub(super) roofline: Option<Roofline>,
+}
+
+pub(super) fn section(analysis: &Analysis, unit: Unit) -> EfficiencySection {
+    let rows = analysis.by_efficiency().iter();
+    let lines = rows.filter_map(|row| Some((row, line(row, unit)?))).take(LINES);
+    let (rows, lines): (Vec<&EfficiencyRow>, Vec<EfficiencyLine>) = lines.unzip();
+    EfficiencySection { roofline: roofline::picture(analysis, &rows), lines }
 }
 
 fn line(row: &EfficiencyRow, unit: Unit) -> Option<EfficiencyLine> {

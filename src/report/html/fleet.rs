@@ -4,7 +4,7 @@
 //! ranks, from embedded columns.
 
 use super::data::without_tags;
-use super::policy::policy;
+use super::policy::{base64, policy};
 use super::{BARS, Head, STYLE, base_name};
 use crate::escape::JsonWriter;
 use askama::Template;
@@ -33,6 +33,8 @@ pub struct FleetPage {
     pub headline: String,
     /// A sentence that explains the headline; may be empty.
     pub lead: String,
+    /// The lag of the rank that the headline is about; `None` if there is no such rank, or if it has no report.
+    pub lag: Option<FleetLag>,
     /// One dot for each rank with complete traces, in the order of the ranks.
     pub dots: Vec<FleetDot>,
     /// The ranks that are outliers in at least one op.
@@ -55,6 +57,18 @@ pub struct FleetPage {
     pub ranks: Vec<FleetRankLine>,
     /// Anomalies.
     pub notes: Vec<String>,
+}
+
+/// How far a rank is behind its baseline.
+#[derive(Debug, Clone, Default)]
+#[doc(hidden)]
+pub struct FleetLag {
+    /// Name of the rank.
+    pub rank: String,
+    /// Link to the rank's report.
+    pub link: String,
+    /// The curve, as the SVG file in the rank's report.
+    pub picture: String,
 }
 
 /// A rank, drawn as a dot whose position is [`FleetDot::ratio`].
@@ -207,6 +221,8 @@ struct Page<'a> {
     folders: [&'a str; 2],
     bill: &'a [FleetBillLine],
     ranks: &'a [FleetRankLine],
+    /// The address of the picture of the lag, which is in the page itself; empty if there is none.
+    lag: String,
     data: String,
 }
 
@@ -237,6 +253,9 @@ pub fn write_fleet_page(page: &FleetPage, out: &mut dyn Write) -> io::Result<()>
         folders,
         bill: &page.bill[..page.bill.len().min(LISTED)],
         ranks: &page.ranks[..page.ranks.len().min(LISTED)],
+        lag: page.lag.as_ref().map_or_else(String::new, |lag| {
+            format!("data:image/svg+xml;base64,{}", base64(lag.picture.as_bytes()))
+        }),
         data: without_tags(&Data { maps: &page.maps, dots: &page.dots })?,
     };
     template.write_into(&mut JsonWriter(out))

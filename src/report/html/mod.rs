@@ -20,13 +20,14 @@ mod page_tree;
 mod policy;
 mod porting;
 mod regions;
+mod roofline;
 mod sides;
 mod texts;
 mod timeline;
 
 pub use fleet::{
-    FleetBillLine, FleetDot, FleetLast, FleetOutlierRow, FleetOutliers, FleetPage, FleetRankLine,
-    HeatMap, write_fleet_page,
+    FleetBillLine, FleetDot, FleetLag, FleetLast, FleetOutlierRow, FleetOutliers, FleetPage,
+    FleetRankLine, HeatMap, write_fleet_page,
 };
 
 use super::lists::List;
@@ -38,7 +39,7 @@ use crate::side::{PerSide, Side};
 use askama::Template;
 use charts::Chart;
 use data::{LeftOut, PageData};
-use efficiency::EfficiencyLine;
+use efficiency::EfficiencySection;
 use first::First;
 use memory::MemorySection;
 use overview::{Input, Line, Segment};
@@ -102,7 +103,7 @@ struct Page<'a> {
     files: [&'a str; 2],
     lists: &'a [List],
     evidence: String,
-    efficiency: Vec<EfficiencyLine>,
+    efficiency: EfficiencySection,
     porting: Option<PortingSection>,
     charts: Vec<Chart>,
     left_out: LeftOut,
@@ -141,7 +142,7 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
         files: paths.map(base_name),
         remarks: remarks(narrative),
         lists: shared.lists(),
-        efficiency: efficiency::lines(analysis, unit),
+        efficiency: efficiency::section(analysis, unit),
         porting: porting::section(analysis, narrative, unit),
         measure: overview::measure_title(analysis.ledger().measure()),
         unit: unit.label(),

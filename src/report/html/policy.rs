@@ -76,7 +76,8 @@ fn compress(state: &mut [u32; 8], block: &[u8]) {
     }
 }
 
-fn base64(bytes: &[u8]) -> String {
+/// The text of bytes in Base64.
+pub(super) fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for chunk in bytes.chunks(3) {
