@@ -33,7 +33,7 @@ impl Remedies {
                          launched each kernel",
                 stacks: "record with jax.profiler.trace, which records Python frames and the \
                          compiled programs",
-                shapes: "pass the .xplane.pb, which contains the compiled programs",
+                shapes: "XLA records only the shapes of compiled programs, in the .xplane.pb",
             },
             Recorder::Rocprof => Remedies {
                 graphs: "record without HIP graphs to see which call launched each kernel",

@@ -75,8 +75,8 @@ fn runs_of(analysis: &Analysis, side: Side, figures: Figures) -> Option<String> 
     };
     let varying = match noise.variable {
         0 => String::new(),
-        1 => "; the runs diverge at 1 point".to_owned(),
-        points => format!("; the runs diverge at up to {points} points"),
+        1 => "; the runs differ at 1 call site".to_owned(),
+        points => format!("; the runs differ at up to {points} call sites"),
     };
     Some(format!(
         "{} runs of {}; figures are from the median run: {step}median {measure} {}{varying}",
