@@ -58,3 +58,18 @@ pub(super) static PYTORCH: LazyLock<Pytorch> =
 pub(super) fn without_number(name: &str) -> &str {
     name.trim_end_matches(|letter: char| letter.is_ascii_digit()).trim_end_matches(['#', ' '])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::PYTORCH;
+
+    #[test]
+    fn only_functions_of_the_file_of_the_data_loader_wait_for_it() {
+        let wait = |frame: &str| PYTORCH.wait_in(frame).map(|wait| wait.what.as_str());
+        let of = |file: &str, name: &str| wait(&format!("{file}(733): {name}"));
+        let loader = "torch/utils/data/dataloader.py";
+        assert_eq!(of(loader, "__next__"), Some("the data loader"));
+        assert_eq!(of(loader, "__init__"), None);
+        assert_eq!(of("app/stream.py", "__next__"), None);
+    }
+}

@@ -6,7 +6,7 @@ use crate::support::enter_root;
 use tracetree::PerSide;
 use tracetree::analysis::Analysis;
 use tracetree::analysis::changes::ChangeKind;
-use tracetree::analysis::replay::{Effect, Limit, Reason, Recorded, Scenario};
+use tracetree::analysis::replay::{Effect, Limit, Reason, Recorded, Scenario, WhatIf};
 use tracetree::program::Program;
 use tracetree::trace::{Nanos, ReadOptions};
 use tracetree::tree::CallTree;
@@ -263,6 +263,21 @@ fn a_host_that_takes_no_time_leaves_the_kernels() {
     // The bound consists of 12 kernels of 10 µs each, 11 gaps of 0 to 1 µs between them, and at most one launch
     // latency.
     assert!((120_000..=120_000 + 11_000 + 6_000).contains(&bound), "{bound} ns");
+}
+
+#[test]
+fn a_scenario_gives_the_times_of_one_step() {
+    let text = Made::steps(|step| ops(step, 10.0));
+    let steps = recorded(&text).expect("a graph").measured;
+    effects(&text, &text, |analysis| {
+        let replays = analysis.replays().expect("graphs");
+        let asked = WhatIf::default().host(0.0).expect("a factor");
+        let times = asked.step_times(analysis.diff(), &replays, Side::Baseline).expect("times");
+        assert_eq!(steps.steps.len(), 3);
+        assert_eq!(times.recorded, Nanos(steps.end / 3));
+        assert_near(times.replayed.0, times.recorded.0);
+        assert!(times.scenario < times.replayed, "{times:?}");
+    });
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //! step-time difference.
 
 use crate::pairs::{KNOWN, SAME, compare};
+use crate::support::compared::{compare_texts, steps_of};
+use tracetree::PerSide;
 use tracetree::analysis::Analysis;
 use tracetree::analysis::changes::ChangeKind;
 use tracetree::trace::Nanos;
@@ -29,6 +31,17 @@ fn costs_add_up_to_the_difference_of_a_step() {
             assert_eq!(changes.difference(), sum, "{one} → {two}");
         });
     }
+}
+
+#[test]
+fn costs_do_not_add_up_to_the_difference_of_another_step() {
+    let step = |micros: f64| steps_of(1, |t| t.op("aten::mm", |t| t.kernel("gemm", micros)));
+    compare_texts(&PerSide::new(step(40.0), step(50.0)), |slower| {
+        compare_texts(&PerSide::new(step(40.0), step(60.0)), |slowest| {
+            assert!(slower.changes().is_exact(slower.wall()));
+            assert!(!slower.changes().is_exact(slowest.wall()));
+        });
+    });
 }
 
 #[test]

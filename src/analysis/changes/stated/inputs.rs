@@ -218,3 +218,23 @@ fn class(name: &str) -> String {
     }
     class
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{ProgramInput, larger};
+
+    #[test]
+    fn inputs_with_as_many_or_without_elements_have_no_ratio() {
+        let input = |dimensions: &[u64]| ProgramInput {
+            name: "x".to_owned(),
+            dimensions: dimensions.to_vec(),
+            element: "float32",
+        };
+        let ratio = |one: &[u64], two: &[u64]| larger(&input(one), &input(two));
+        assert_eq!(ratio(&[2, 8], &[4, 8]), "2x as large: ");
+        assert_eq!(ratio(&[4, 8], &[2, 8]), "2x smaller: ");
+        for (one, two) in [([2, 8], [4, 4]), ([2, 8], [0, 8]), ([0, 8], [2, 8])] {
+            assert_eq!(ratio(&one, &two), "");
+        }
+    }
+}
