@@ -76,6 +76,14 @@ fn a_gate_passes_fails_or_is_inconclusive_by_exit_code_and_says_why() {
 }
 
 #[test]
+fn only_an_inconclusive_result_lists_reasons() {
+    let lists = |output: &Output| text(output).contains("inconclusive because:");
+    assert!(!lists(&gate(&rerun(), &[])));
+    let other = gate(&example("resnet.cuda.json.gz"), &[]);
+    assert!(lists(&other), "{}", text(&other));
+}
+
+#[test]
 fn copies_of_one_run_are_reported() {
     let folder = folder();
     let copy = folder.path().join("copy.json.gz").display().to_string();

@@ -121,6 +121,29 @@ fn different_kernels_follow_from_different_shapes() {
     );
 }
 
+#[test]
+fn a_site_says_which_arguments_or_kernels_differ() {
+    let product = |rows: i64, dtype: &'static str, kernel: &'static str| {
+        program(move |t| {
+            t.module("Net_0", |t| {
+                let op = Op::new("aten::mm").dims(&[&[rows, 64], &[64, 64]]).types(&[dtype, dtype]);
+                t.op(op, |t| t.kernel(kernel, 5.0));
+            });
+        })
+    };
+    let before = product(8, "float", "gemm_a");
+    let told = |after: &Recording| {
+        let gate = check(&before, after);
+        let sites = gate.findings.iter().flat_map(|finding| &finding.sites);
+        sites.map(|site| site.what.clone()).collect::<Vec<_>>()
+    };
+    let shapes = "[[8, 64], [64, 64]] → [[16, 64], [64, 64]]";
+    assert_eq!(told(&product(16, "float", "gemm_a")), [shapes]);
+    let types = "[\"float\", \"float\"] → [\"c10::BFloat16\", \"c10::BFloat16\"]";
+    assert_eq!(told(&product(8, "c10::BFloat16", "gemm_a")), [types]);
+    assert_eq!(told(&product(8, "float", "gemm_b")), ["gemm_a → gemm_b"]);
+}
+
 /// A training program with `blocks` blocks whose loader makes `casts` casts.
 fn training(blocks: usize, casts: usize) -> Recording {
     program(|t| {

@@ -404,6 +404,70 @@ fn a_rule_that_matches_nothing_is_inconclusive_and_names_the_nearest_match() {
     assert!(gate.reasons[0].contains("Block_"), "{:?}", gate.reasons);
 }
 
+/// A training program whose optimizer launches `updates` kernels per step and waits once.
+fn updating(updates: usize) -> Recording {
+    let builder = TraceBuilder::cuda().thread("main", |t| {
+        for number in 0..2 {
+            t.step(number, |t| {
+                t.op("aten::mm", |t| t.kernel("gemm", 5.0));
+                t.annotation("Optimizer.step#SGD.step", |t| {
+                    (0..updates).for_each(|_| t.op("aten::add_", |t| t.kernel("add", 1.0)));
+                    t.synchronize("cudaStreamSynchronize");
+                });
+            });
+        }
+    });
+    let text = builder.json();
+    let trace = Trace::from_reader("a trace", text.as_bytes(), &ReadOptions::default());
+    record([CallTree::build(trace.expect("a trace"))])
+}
+
+fn with_launches_of(phase: &str) -> Gate {
+    let rules = format!("[[rule]]\nrule = \"launches_per_step\"\nphase = \"{phase}\"");
+    let rules = Rules::parse(&rules, "rules.toml").expect("rules").structure_only();
+    Gate::check(&updating(1), &updating(2), &rules, Date::today())
+}
+
+#[test]
+fn a_rule_about_the_launches_of_a_phase_counts_only_these() {
+    let gate = with_launches_of("train.optimizer");
+    assert_eq!(gate.reasons, [""; 0]);
+    let of_launches = |finding: &&Finding| finding.rules.iter().any(|r| r == "launches_per_step");
+    let found: Vec<&Finding> = gate.findings.iter().filter(of_launches).collect();
+    let counts: Vec<_> = found.iter().map(|f| (f.before.as_str(), f.after.as_str())).collect();
+    assert_eq!(counts, [("1", "2")], "{:?}", gate.findings);
+}
+
+#[test]
+fn a_rule_about_a_phase_that_no_run_has_is_inconclusive() {
+    let gate = with_launches_of("decode");
+    assert_eq!(gate.reasons.len(), 1, "{:?}", gate.reasons);
+    assert!(gate.reasons[0].contains("no work belongs to phase decode"), "{:?}", gate.reasons);
+}
+
+#[test]
+fn a_time_rule_replaces_only_the_default_rule_for_the_same_time() {
+    let text = "[[rule]]\nrule = \"step_wall\"\nlimit = \"900%\"";
+    let (usual, rules) = (Rules::default(), Rules::parse(text, "rules.toml").expect("rules"));
+    let measures = |rules: &Rules| {
+        let mut measures: Vec<&str> = rules.time.iter().map(|rule| rule.measure.label()).collect();
+        measures.sort_unstable();
+        measures.join(" ")
+    };
+    assert_eq!(measures(&rules), measures(&usual));
+    let asked: Vec<&str> =
+        rules.time.iter().filter(|rule| rule.is_asked).map(|rule| rule.measure.label()).collect();
+    assert_eq!(asked, ["step_wall"]);
+}
+
+#[test]
+fn a_budget_can_be_zero_but_not_negative() {
+    let parse = |limit: i32| Rules::parse(&format!("budgets = ['waits <= {limit}']"), "rules.toml");
+    assert_eq!(parse(0).expect("a budget").budgets.len(), 1);
+    let error = parse(-1).expect_err("no budget").to_string();
+    assert!(error.contains("is not a number of at least 0"), "{error}");
+}
+
 #[test]
 fn an_allowed_finding_passes_until_its_date_is_over() {
     let (Some(before), Some(after)) = (cpu("cnn"), cpu("cnn_extra_op")) else { return };

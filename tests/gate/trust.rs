@@ -62,6 +62,14 @@ fn an_outlier_on_either_side_hides_no_slow_run() {
 }
 
 #[test]
+fn a_slow_time_is_reported_with_its_increase() {
+    let base = runs(&[1_000.0, 1_001.0, 999.0]);
+    let slow = check(&base, &runs(&[3_000.0, 3_001.0, 2_999.0]));
+    let told: Vec<&str> = slow.findings.iter().map(|finding| finding.what.as_str()).collect();
+    assert_eq!(told, ["step_wall increased by 2.000 ms", "gpu_time increased by 2.000 ms"]);
+}
+
+#[test]
 fn three_runs_per_side_do_not_pass_what_one_run_leaves_open() {
     for (baseline, candidate) in
         [(vec![10_000.0], vec![11_500.0]), (vec![1e4; 3], vec![11_500.0; 3])]
