@@ -90,7 +90,7 @@ fn place(folder: &Path) {
     let copy = |from: &str, to: &str| {
         let to = folder.join(to);
         fs::create_dir_all(to.parent().expect("a folder")).expect("a folder");
-        fs::copy(format!("examples/traces/{from}.json.gz"), to).expect("a trace");
+        fs::copy(root().join(format!("examples/traces/{from}.json.gz")), to).expect("a trace");
     };
     for name in ["tfm_eager", "tfm_compiled", "tfm_compiled_blocks"] {
         copy(&format!("{name}.pt.trace"), &format!("{name}.pt.trace.json.gz"));
