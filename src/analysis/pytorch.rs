@@ -43,7 +43,7 @@ impl Pytorch {
     pub(super) fn wait_in(&self, frame: &str) -> Option<&Wait> {
         let is_of = |function: &String| match (function.split_once(": "), frame.split_once('(')) {
             (Some((file, name)), Some((path, rest))) => {
-                path.ends_with(file) && rest.ends_with(name) && rest.ends_with(&format!(": {name}"))
+                path.ends_with(file) && rest.ends_with(&format!(": {name}"))
             }
             (_, _) => frame == function,
         };

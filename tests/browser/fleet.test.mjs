@@ -64,7 +64,7 @@ test("the headline names the slow rank, and the sentence why", async () => {
   const headline = await page.textContent("#verdict");
   assert.ok(headline.startsWith(`Rank ${straggler.ranks} got slower: `), headline);
   // The headline, the chart, the table of ops and the finding cite the same ratio and the same op.
-  const [, ratio, op] = /([\d.]+)× its baseline \(\+[\d.]+ [mµ]s per step\), most of it in (\S+)$/.exec(headline);
+  const [, ratio, op] = /([\d.]+)× its baseline \(\+[\d.]+ ms per step\), most of it in (\S+)$/.exec(headline);
   const { dots } = await data(page);
   assert.equal(dots.find((dot) => dot.name === straggler.ranks).ratio.toFixed(2), ratio);
   assert.equal(await page.textContent("#outliers thead th:nth-child(2)"), op);

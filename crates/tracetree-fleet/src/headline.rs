@@ -107,17 +107,15 @@ impl Fleet {
     }
 }
 
-/// A rank that got slower, such as `Rank 7 got slower: 1.30× its baseline (+2.15 ms per step), most of it in aten::mm`.
+/// A rank that got slower, such as `Rank 7 got slower: 1.30× its baseline (+2.150 ms per step), most of it in aten::mm`.
 fn got_slower(slowed: &Slowed<'_>) -> String {
     let op = slowed.ops.first().map(|op| format!(", most of it in {}", op.name));
     let RankChange { row, ratio, .. } = slowed.change;
     let own = PerSide::from_fn(|side| Nanos((1e3 * row.own_step_us(side)).round() as i64));
-    let unit = Unit::fitting(own);
     format!(
-        "Rank {} got slower: {ratio:.2}× its baseline ({} {} per step){}",
+        "Rank {} got slower: {ratio:.2}× its baseline ({} ms per step){}",
         name(row),
-        unit.show_signed(own.candidate - own.baseline),
-        unit.label(),
+        Unit::Millis.show_signed(own.candidate - own.baseline),
         op.unwrap_or_default()
     )
 }

@@ -129,11 +129,6 @@ impl Facts {
         }
     }
 
-    /// Whether there are ops in the compared steps.
-    pub(super) fn has_ops(&self) -> bool {
-        self.ops > 0
-    }
-
     /// Share of the GPU time that belongs to firmly matched calls; `None` if there is no GPU time.
     pub(super) fn firm_share(&self) -> Option<f64> {
         (self.gpu_time > 0).then(|| self.firm_time as f64 / self.gpu_time as f64)

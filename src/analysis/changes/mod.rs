@@ -264,7 +264,7 @@ impl Changes {
             same_kernels: costs.same_kernel_time(),
             scale,
             sum: exact.iter().sum(),
-            has_work: identity.has_matches() || !ledger.rows().is_empty() || facts.has_ops(),
+            has_work: identity.has_matches() || !ledger.rows().is_empty(),
             identity,
             has_arguments: facts.has_arguments,
             matched_share: facts.matched_share(),

@@ -21,8 +21,6 @@ pub struct Run {
     pub(super) shared: SharedSteps,
     /// Number of recorded events, and number of events that are missing from the recording.
     pub evidence: Evidence,
-    /// Total time of this run's events that could not be assigned to an event of the median run.
-    pub elsewhere: Nanos,
     /// Mean times per step; total times in the window if there are no steps.
     pub(super) means: (WallBasis, StepMeans),
     pub(super) variation: Variation,
@@ -62,7 +60,6 @@ impl Run {
             name: diff.tree(Side::Candidate).trace().source().to_owned(),
             shared: SharedSteps::of(diff, &compared, chosen),
             evidence: diff.program(Side::Candidate).evidence().clone(),
-            elsewhere: Nanos::ZERO,
             means: (compared.basis(), means),
             variation: Variation::of(diff),
             steps_of: step_times(diff, &step_rows, Side::Baseline, Side::Candidate),
@@ -72,9 +69,8 @@ impl Run {
         };
         for &call in ledger.calls(Side::Candidate) {
             let time = ledger.time_of(diff, Side::Candidate, call);
-            match place(diff, &ledger, call) {
-                Some(slot) => run.times[slot] += time,
-                None => run.elsewhere += time,
+            if let Some(slot) = place(diff, &ledger, call) {
+                run.times[slot] += time;
             }
         }
         run

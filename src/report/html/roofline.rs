@@ -123,7 +123,13 @@ impl Plot {
         let range = |values: Vec<f64>| {
             let least = values.iter().copied().fold(f64::INFINITY, f64::min).log10();
             let most = values.iter().copied().fold(0.0, f64::max).log10();
-            (least - 0.3, most + 0.4)
+            let (least, most) = (least - 0.3, most + 0.4);
+            // An axis has the labels of at least two powers of ten.
+            if most.floor() - least.ceil() < 1.0 {
+                (least.floor(), most.ceil())
+            } else {
+                (least, most)
+            }
         };
         Plot {
             x: range(points.iter().map(|&(x, _)| x).chain(ridges).collect()),
