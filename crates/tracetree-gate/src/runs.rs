@@ -26,13 +26,14 @@ pub fn run_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         if path.is_dir() {
             let is_trace = |name: &str| ENDS.iter().any(|end| name.ends_with(end));
             let folders = run_folders(path)?;
+            let before = files.len();
             if folders.is_empty() {
                 files.extend(listed(path, path, is_trace)?);
             }
             for folder in folders {
                 files.extend(listed(path, &folder, is_trace)?);
             }
-            check_side(path, &files)?;
+            check_side(path, &files[before..])?;
         } else if let Some(name) = name.filter(|_| is_pattern && !path.exists()) {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             let glob = Glob::new(&name);

@@ -70,7 +70,7 @@ impl TraceEfficiency {
     }
 
     /// The peak rates at which the modeled ops compute, in 10^12 operations per second, by descending time of these ops.
-    pub(crate) fn ceilings(&self) -> Vec<(Precision, f64)> {
+    pub fn ceilings(&self) -> Vec<(Precision, f64)> {
         let Some(peaks) = self.peaks() else { return Vec::new() };
         let mut times: BTreeMap<(Unit, Precision), Nanos> = BTreeMap::new();
         for job in self.jobs.iter().filter(|job| job.demand.flops > 0.0) {
