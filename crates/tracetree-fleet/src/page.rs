@@ -27,9 +27,11 @@ const LAST: usize = 6;
 pub(super) fn page(fleet: &Fleet, reports: Option<&Path>) -> FleetPage {
     let has_reports = reports.is_some();
     let dots = dots(fleet, has_reports);
-    let (headline, lead) = answer(fleet, &dots);
+    let Headline { text, reason, rank: folder } = fleet.headline();
+    let row = folder.and_then(|folder| fleet.ranks.iter().find(|row| row.folder == folder));
+    let (headline, lead) = answer(text, reason, &dots);
     FleetPage {
-        lag: reports.and_then(|folder| lag(fleet, folder)),
+        lag: reports.zip(row).and_then(|(folder, row)| lag(row, folder)),
         folders: [fleet.baseline.clone(), fleet.candidate.clone()],
         coverage: coverage(fleet),
         headline,
@@ -51,13 +53,11 @@ pub(super) fn page(fleet: &Fleet, reports: Option<&Path>) -> FleetPage {
     }
 }
 
-/// The picture in the report of the rank that the headline is about; `None` if it shows no curve.
-fn lag(fleet: &Fleet, reports: &Path) -> Option<FleetLag> {
-    let folder = fleet.headline().rank?;
-    let row = fleet.ranks.iter().find(|row| row.folder == folder)?;
-    let picture = std::fs::read_to_string(reports.join(&folder).join("lag.svg")).ok()?;
+/// The picture in the report of a rank; `None` if it shows no curve.
+fn lag(row: &RankRow, reports: &Path) -> Option<FleetLag> {
+    let picture = std::fs::read_to_string(reports.join(&row.folder).join("lag.svg")).ok()?;
     let has_curve = picture.contains("lag-line");
-    has_curve.then(|| FleetLag { rank: name(row), link: link(&folder, true), picture })
+    has_curve.then(|| FleetLag { rank: name(row), link: link(&row.folder, true), picture })
 }
 
 /// States how many ranks were compared, such as `64 of 64 ranks compared` or `15 of 16 ranks compared; 1 failed; 2
@@ -75,9 +75,8 @@ fn coverage(fleet: &Fleet) -> String {
     format!("{text}; {}", counted(fleet.roles.len() as u64, "role"))
 }
 
-/// The headline, and the sentence below the headline.
-fn answer(fleet: &Fleet, dots: &[FleetDot]) -> (String, String) {
-    let Headline { text, reason, .. } = fleet.headline();
+/// The text of the headline, and the sentence below it.
+fn answer(text: String, reason: String, dots: &[FleetDot]) -> (String, String) {
     let within = dots.iter().filter(|dot| !dot.is_outlier).count() as u64;
     if text.contains(" is slow") || text.contains(" got slower") {
         let others = counted(within, "other rank");

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! TFLOP/s, log ┤      ╭──────── peak rate at a precision
-//!              │    ╱   2 ●     an arrow leads from the rate in the baseline to the rate in the candidate
+//!              │    ╱   2 ●     a line leads from the rate in the baseline to the rate in the candidate
 //!              │  ╱  1 ●
 //!              └╱────────────── operations per byte, log
 //! ```
