@@ -169,8 +169,7 @@ pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {
             analysis,
             |analysis| {
                 let changes = analysis.changes().list().iter().enumerate();
-                let sites = changes.flat_map(|(at, change)| sites_of(analysis, at, change));
-                Box::new(sites.collect::<Vec<Site>>().into_iter())
+                Box::new(changes.flat_map(|(at, change)| sites_of(analysis, at, change)))
             },
         )
 }

@@ -37,20 +37,17 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .table(
             (name, "one row per event name, kind of work and launching op, sorted by the total time in both traces"),
             analysis,
-            |analysis| Box::new(kernels(analysis).into_iter()),
+            |analysis| Box::new(kernels(analysis)),
         )
 }
 
-fn kernels(analysis: &Analysis) -> Vec<Kernel> {
-    let kernel = |row: KernelRow| {
+fn kernels(analysis: &Analysis) -> impl Iterator<Item = Kernel> + '_ {
+    let rows = by_kernel(analysis.diff(), analysis.ledger(), analysis.categories());
+    rows.into_iter().map(|row| {
         let events = &row.tally.events;
         let did = |side: Side| analysis.efficiency()[side].of_events(&events[side]);
         Kernel { efficiency: PerSide::from_fn(did), row }
-    };
-    by_kernel(analysis.diff(), analysis.ledger(), analysis.categories())
-        .into_iter()
-        .map(kernel)
-        .collect()
+    })
 }
 
 fn identity() -> Columns<Analysis, Row> {

@@ -35,8 +35,8 @@ impl<'e> Ends<'e> {
         Ends { own: vec![Vec::new(); counts.len()], before }
     }
 
-    pub(super) fn push(&mut self, stream: usize, end: (i64, u32)) {
-        self.own[stream].push(end);
+    pub(super) fn push(&mut self, stream: u32, end: (i64, u32)) {
+        self.own[stream as usize].push(end);
     }
 
     /// The number of events of each stream.
@@ -51,14 +51,15 @@ impl<'e> Ends<'e> {
 
     /// The end and the position of an event, if it was launched.
     pub(super) fn back(&self, event: Behind) -> Option<(i64, u32)> {
-        let own = self.own.get(event.stream)?;
+        let stream = event.stream as usize;
+        let own = self.own.get(stream)?;
         let back = event.back as usize;
         if let Some(at) = own.len().checked_sub(1 + back) {
             return Some(own[at]);
         }
         let Before { lists, counts, shift } = self.before.as_ref()?;
-        let at = (*counts.get(event.stream)? as usize).checked_sub(1 + back - own.len())?;
-        let (end, work) = lists[event.stream][at];
+        let at = (*counts.get(stream)? as usize).checked_sub(1 + back - own.len())?;
+        let (end, work) = lists[stream][at];
         Some((end + shift, work))
     }
 }

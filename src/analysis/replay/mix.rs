@@ -14,7 +14,7 @@ use super::clock::{AtClock, Clock};
 use super::parts::{Action, Item, Point};
 use super::play::{AsRecorded, Do, Program, Speed};
 use super::recorded::Recorded;
-use super::segments::{Segment, segments};
+use super::segments::{Segment, Segments, segments};
 use crate::diff::TraceDiff;
 use crate::side::{PerSide, Side};
 use std::ops::Range;
@@ -72,7 +72,7 @@ pub(super) type ItemChange = (Option<u32>, Option<u32>);
 #[derive(Debug)]
 pub(super) struct Mix<'r> {
     sides: PerSide<&'r Recorded>,
-    segments: Vec<Segment>,
+    segments: Segments,
     parts: Vec<Part>,
     items: PerSide<Vec<ItemChange>>,
     /// The change that each GPU event belongs to, on each side.
@@ -103,7 +103,7 @@ enum Part {
 
 fn parts(
     sides: PerSide<&Recorded>,
-    segments: &[Segment],
+    segments: &Segments,
     items: &PerSide<Vec<ItemChange>>,
 ) -> Vec<Part> {
     let mut parts = Vec::new();
@@ -180,7 +180,7 @@ impl<'r> Mix<'r> {
     }
 
     /// The segments of both sides.
-    pub(super) fn segments(&self) -> &[Segment] {
+    pub(super) fn segments(&self) -> &Segments {
         &self.segments
     }
 
@@ -236,7 +236,7 @@ impl<'r> Mix<'r> {
                 program.host(in_calls[from], true);
             }
             Part::Segment(at) => {
-                self.segment(side, &self.segments[at as usize], taken, program);
+                self.segment(side, &self.segments.get(at as usize), taken, program);
             }
         }
     }
@@ -248,7 +248,7 @@ impl<'r> Mix<'r> {
         let mut found: Vec<(u32, PerSide<bool>, bool)> = Vec::new();
         for (part, at) in self.parts.iter().zip(0..) {
             let &Part::Segment(segment) = part else { continue };
-            let segment = &self.segments[segment as usize];
+            let segment = self.segments.get(segment as usize);
             let mut add = |change: u32, inside: Option<Side>| {
                 let known = found.iter().position(|(known, ..)| *known == change);
                 let known = known.unwrap_or_else(|| {

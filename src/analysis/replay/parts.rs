@@ -56,7 +56,7 @@ pub struct Work {
     /// The part of the duration, in ns, during which no GPU event with an earlier start was running.
     pub busy: i64,
     /// The event's stream, as a position in `Recorded::streams`.
-    pub stream: usize,
+    pub stream: u32,
     /// The kind of the event, which determines the gap before it.
     pub kind: WorkKind,
     /// Time in ns from the launch until an idle device starts the event. If the launch is not in the trace,
@@ -101,7 +101,7 @@ impl WorkKind {
 #[doc(hidden)]
 pub struct Behind {
     /// The stream.
-    pub stream: usize,
+    pub stream: u32,
     /// Number of events that were launched on the stream after this event; 0 for the most recent event.
     pub back: u32,
 }
@@ -137,7 +137,7 @@ pub(super) struct Draft {
     pub(super) call: CallId,
     pub(super) start: i64,
     pub(super) end: i64,
-    pub(super) stream: usize,
+    pub(super) stream: u32,
     pub(super) kind: WorkKind,
     /// Start and name of the launching call; `None` if the launch is not in the trace.
     pub(super) launch: Option<(i64, u32)>,

@@ -149,7 +149,7 @@ impl<'m, 'r> Unchanged<'m, 'r> {
         };
         let agrees = agree(state.done, kept.done)
             && state.free.iter().zip(&kept.free).all(is_free)
-            && (0..kept.counts.len()).all(|stream| {
+            && (0..kept.counts.len() as u32).all(|stream| {
                 let kept = Ends::after(&self.lists, &kept.counts, 0);
                 let events = (0..).map(|back| Behind { stream, back });
                 let pairs = events.map(|event| (state.ends.back(event), kept.back(event)));

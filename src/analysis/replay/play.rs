@@ -26,7 +26,7 @@ pub(super) enum Do {
 pub(super) struct PlayWork<'r> {
     pub(super) call: CallId,
     pub(super) time: i64,
-    pub(super) stream: usize,
+    pub(super) stream: u32,
     pub(super) kind: WorkKind,
     pub(super) latency: Option<i64>,
     pub(super) waits: Option<Behind>,
@@ -197,7 +197,7 @@ pub(super) struct State<'e> {
 impl State<'static> {
     /// The state at the start of a program, for at least the given number of streams.
     pub(super) fn of(program: &Program<'_>, streams: usize) -> State<'static> {
-        let of_works = program.works.iter().map(|work| work.stream + 1).max().unwrap_or(0);
+        let of_works = program.works.iter().map(|work| work.stream as usize + 1).max().unwrap_or(0);
         let mut free = vec![Free::default(); streams.max(of_works).max(program.before.len())];
         for (free, before) in free.iter_mut().zip(&program.before) {
             free.at = *before;
@@ -228,7 +228,8 @@ impl State<'_> {
                         let (start, bound) = self.begin(work);
                         let end = start + work.time;
                         seen(Seen::Work { at, start, end, bound });
-                        self.free[work.stream] = Free { at: end, last: Some((at, work.kind)) };
+                        self.free[work.stream as usize] =
+                            Free { at: end, last: Some((at, work.kind)) };
                         self.ends.push(work.stream, (end, at));
                         self.done = self.done.max(end);
                     }
@@ -254,7 +255,7 @@ impl State<'_> {
 
     /// The time at which a GPU event starts, and what determines this time.
     fn begin(&self, work: &PlayWork<'_>) -> (i64, Bound) {
-        let free = self.free[work.stream];
+        let free = self.free[work.stream as usize];
         let gap = free.last.map_or(0, |(_, kind)| {
             if work.is_apart {
                 work.typical.idle_gap(kind, work.kind)

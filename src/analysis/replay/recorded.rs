@@ -293,7 +293,7 @@ impl<'t> Builder<'t> {
             call,
             start,
             end,
-            stream: self.position(number),
+            stream: self.position(number) as u32,
             kind: WorkKind::of(self.tree.trace().category(event), in_graph),
             launch,
             step,
@@ -342,9 +342,10 @@ impl<'t> Builder<'t> {
         let mut found: Vec<Option<(i64, Behind)>> = vec![None; self.streams.len()];
         let is_all = name.contains("DeviceSynchronize") || name.contains("CtxSynchronize");
         for work in self.drafts.iter().rev().take(FAR) {
-            let stream = work.stream;
+            let stream = work.stream as usize;
             if found[stream].is_none() && (is_all || work.end <= end + CLOCK) {
-                found[stream] = Some((work.end, Behind { stream, back: back[stream] }));
+                let target = Behind { stream: work.stream, back: back[stream] };
+                found[stream] = Some((work.end, target));
             }
             back[stream] += 1;
         }

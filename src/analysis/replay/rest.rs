@@ -96,7 +96,7 @@ impl<'m, 'r> Rest<'m, 'r> {
     pub(super) fn of(diff: &TraceDiff, mix: &'m Mix<'r>, compared: PerSide<i64>) -> Rest<'m, 'r> {
         let (gaps, names) = gaps(diff, mix.sides());
         let mut segments: Vec<Times> =
-            mix.segments().iter().map(|segment| times(mix, segment, &gaps)).collect();
+            mix.segments().iter().map(|segment| times(mix, &segment, &gaps)).collect();
         let mut sums = vec![PerSide::<i64>::default(); names.len()];
         for (range, time) in segments.iter().flat_map(|times| &times.waits) {
             for side in Side::BOTH {
@@ -166,7 +166,7 @@ impl<'m, 'r> Rest<'m, 'r> {
         let from = if last >= Part::Before { side.other() } else { side };
         let mut program = self.mix.start(from);
         for (segment, times) in self.mix.segments().iter().zip(&self.segments) {
-            self.segment(side, last, (segment, times), &mut program);
+            self.segment(side, last, (&segment, times), &mut program);
         }
         program
     }

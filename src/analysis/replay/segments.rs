@@ -33,6 +33,22 @@ impl Segment {
     }
 }
 
+/// The segments of both sides, in order; for each, the items at which it ends (exclusive).
+#[derive(Debug)]
+pub(super) struct Segments(Vec<PerSide<u32>>);
+
+impl Segments {
+    pub(super) fn get(&self, at: usize) -> Segment {
+        let start = at.checked_sub(1).map_or_else(PerSide::default, |before| self.0[before]);
+        let item = |side: Side| start[side] as usize..self.0[at][side] as usize;
+        Segment { items: PerSide::from_fn(item), is_anchored: at + 1 < self.0.len() }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Segment> {
+        (0..self.0.len()).map(|at| self.get(at))
+    }
+}
+
 /// As many pairs as possible that are in the same order on both sides. The choice does not depend on which side is the
 /// baseline.
 fn in_order_on_both_sides(
@@ -55,7 +71,7 @@ fn in_order_on_both_sides(
 }
 
 /// The segments of both sides, in order.
-pub(super) fn segments(sides: PerSide<&Recorded>, diff: &TraceDiff) -> Vec<Segment> {
+pub(super) fn segments(sides: PerSide<&Recorded>, diff: &TraceDiff) -> Segments {
     let merged = diff.merged();
     let key = |side: Side, point: Point| match point {
         Point::Start(call) => Some(2 * merged.of(side, call).index()),
@@ -87,17 +103,8 @@ pub(super) fn segments(sides: PerSide<&Recorded>, diff: &TraceDiff) -> Vec<Segme
             (other != NONE).then_some((at, other))
         })
         .collect();
-    let mut segments = Vec::new();
-    let mut reached = PerSide::new(0, 0);
-    for (a, b) in in_order_on_both_sides(sides, pairs) {
-        let ends = PerSide::new(a as usize + 1, b as usize + 1);
-        segments.push(Segment {
-            items: PerSide::from_fn(|side| reached[side]..ends[side]),
-            is_anchored: true,
-        });
-        reached = ends;
-    }
-    let rest = PerSide::from_fn(|side| reached[side]..sides[side].items.len());
-    segments.push(Segment { items: rest, is_anchored: false });
-    segments
+    let in_order = in_order_on_both_sides(sides, pairs).into_iter();
+    let ends = in_order.map(|(a, b)| PerSide::new(a + 1, b + 1));
+    let last = sides.map(|side| side.items.len() as u32);
+    Segments(ends.chain([last]).collect())
 }

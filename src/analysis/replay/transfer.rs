@@ -19,7 +19,7 @@ impl<'r> Mix<'r> {
         }
         let is_crossing = baseline.is_crossing;
         let mut lost = 0;
-        for segment in self.segments() {
+        for segment in self.segments().iter() {
             let [own, other] =
                 Side::BOTH.map(|side| &self.sides()[side].items[segment.items[side].clone()]);
             let split = |items: usize| items - usize::from(segment.is_anchored);

@@ -227,9 +227,9 @@ impl Typical {
 
 /// For each event, the previous event on the same stream.
 fn befores(drafts: &[Draft]) -> Vec<Option<usize>> {
-    let streams = drafts.iter().map(|draft| draft.stream + 1).max().unwrap_or(0);
+    let streams = drafts.iter().map(|draft| draft.stream as usize + 1).max().unwrap_or(0);
     let mut last: Vec<Option<usize>> = vec![None; streams];
-    let of = |(at, draft): (usize, &Draft)| last[draft.stream].replace(at);
+    let of = |(at, draft): (usize, &Draft)| last[draft.stream as usize].replace(at);
     drafts.iter().enumerate().map(of).collect()
 }
 

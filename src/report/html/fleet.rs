@@ -4,7 +4,7 @@
 //! ranks, from embedded columns.
 
 use super::data::without_tags;
-use super::policy::{base64, policy};
+use super::policy::{FLEET, base64};
 use super::{BARS, Head, STYLE, base_name};
 use crate::escape::JsonWriter;
 use askama::Template;
@@ -233,17 +233,22 @@ struct Data<'a> {
     dots: &'a [FleetDot],
 }
 
+/// The style sheet and the script of the page.
+pub(super) fn parts() -> [String; 2] {
+    [format!("{STYLE}{FLEET_STYLE}"), format!("{BARS}{SCRIPT}")]
+}
+
 /// Writes `fleet.html`.
 ///
 /// # Errors
 /// Fails if `out` cannot be written to.
 #[doc(hidden)]
 pub fn write_fleet_page(page: &FleetPage, out: &mut dyn Write) -> io::Result<()> {
-    let (style, script) = (format!("{STYLE}{FLEET_STYLE}"), format!("{BARS}{SCRIPT}"));
+    let [style, script] = parts();
     let folders = page.folders.each_ref().map(|folder| base_name(folder));
     let template = Page {
         head: Head {
-            policy: policy(&style, &script),
+            policy: FLEET.policy(),
             style: &style,
             version: env!("CARGO_PKG_VERSION"),
             sides: folders,

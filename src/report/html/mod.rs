@@ -113,6 +113,11 @@ struct Page<'a> {
     has_home_paths: bool,
 }
 
+/// The script of the page.
+fn script() -> String {
+    bare(&format!("{BARS}{}{START}", SCRIPTS.concat()))
+}
+
 pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
     let (analysis, unit, facets) = (&shared.analysis, shared.unit(), shared.facets());
     // Writing the page takes longer than writing any other report file, so two threads share the work.
@@ -123,10 +128,10 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
     let first = First::of(analysis, narrative, summary, &data.tree);
     let inputs = Side::BOTH.map(|side| overview::input(analysis, side));
     let paths = Side::BOTH.map(|side| analysis.tree(side).trace().source());
-    let script = bare(&format!("{BARS}{}{START}", SCRIPTS.concat()));
+    let script = script();
     let page = Page {
         head: Head {
-            policy: policy::policy(STYLE, &script),
+            policy: policy::COMPARISON.policy(),
             style: STYLE,
             version: summary.tracetree_version,
             sides: Side::BOTH.map(|side| analysis.names()[side].as_str()),
