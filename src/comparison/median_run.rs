@@ -7,7 +7,7 @@
 use super::{Captured, ComparisonOptions, Input, Source, build, read};
 use crate::analysis::wall::StepWall;
 use crate::error::{Error, Result};
-use crate::program::{Measure, Program};
+use crate::program::{Measure, Program, first_ranks};
 use crate::side::{PerSide, Side};
 use crate::trace::Notes;
 use std::collections::BTreeSet;
@@ -15,8 +15,6 @@ use std::collections::BTreeSet;
 /// Maximum total number of events per side to keep in memory until the runs are compared. If keeping a run in memory
 /// would exceed the maximum, the run is discarded and read again later.
 const KEPT_EVENTS: usize = 2_000_000;
-/// Maximum number of ranks that a message lists.
-const LISTED: usize = 8;
 
 /// The index of the median run among `runs` runs sorted by step time.
 pub(super) fn middle(runs: usize) -> usize {
@@ -81,12 +79,10 @@ fn check_ranks(runs: &[Ranked]) -> Result<()> {
     if ranks.len() < 2 {
         return Ok(());
     }
-    let listed: Vec<String> = ranks.iter().take(LISTED).map(i64::to_string).collect();
-    let more = if ranks.len() > LISTED { ", …" } else { "" };
     let message = format!(
-        "and others: these are traces of {} ranks ({}{more}), which are not runs of one program",
+        "and others: these are traces of {} ranks ({}), which are not runs of one program",
         ranks.len(),
-        listed.join(", ")
+        first_ranks(ranks)
     );
     let name = runs.first().map_or("runs", |(key, ..)| key.name.as_str());
     Err(Error::usage(name, message)

@@ -10,6 +10,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tracetree::Side;
+use tracetree::escape::shell_word;
 use tracetree::program::{CaptureSource, Damage, Obstacle};
 use tracetree::report::one_line;
 use tracetree::{Error, Result, write_file};
@@ -17,6 +18,9 @@ use tracetree_gate::{
     Date, Gate, GateFormat, Inconclusive, Layout, Outcome as GateOutcome, Recorder, Recording,
     Rules, run_files,
 };
+
+/// Number of paths that a suggested command contains.
+const SUGGESTED: usize = 40;
 
 /// Without `--rules`, the rules are read from this file if it exists.
 const USUAL_RULES: &str = "tracetree.toml";
@@ -91,7 +95,7 @@ pub(super) fn run(args: &GateArgs, console: &mut Console) -> Result<Outcome> {
             let layout = layout(console);
             console.print(|out| gate.write_text(layout, out))?;
             if gate.outcome != GateOutcome::Pass {
-                args.suggest(&candidate, console)?;
+                args.suggest(console)?;
             }
         }
         None => console.print(|out| gate.write(args.format, out))?,
@@ -183,12 +187,15 @@ impl GateArgs {
 
     /// If the gate does not pass, prints two commands to run next: one shows the comparison, the other accepts the new
     /// runs.
-    fn suggest(&self, candidate: &[PathBuf], console: &mut Console) -> Result<()> {
+    fn suggest(&self, console: &mut Console) -> Result<()> {
         let reading = console.reading().clone();
-        let word =
-            |path: &PathBuf| one_line(&reading.shown(&path.display().to_string())).into_owned();
-        let words = |paths: &[PathBuf]| paths.iter().map(word).collect::<Vec<_>>().join(" ");
-        let new = words(candidate);
+        let word = |path: &PathBuf| shell_word(&reading.shown(&path.display().to_string()));
+        let words = |paths: &[PathBuf]| {
+            let mut words: Vec<String> = paths.iter().take(SUGGESTED).map(word).collect();
+            words.extend((paths.len() > SUGGESTED).then(|| "…".to_owned()));
+            words.join(" ")
+        };
+        let new = words(self.given());
         console.print(|out| match &self.baseline {
             Some(file) => {
                 let file = word(file);
@@ -201,8 +208,13 @@ impl GateArgs {
         })
     }
 
+    /// The candidate's paths, as they were passed.
+    fn given(&self) -> &[PathBuf] {
+        if self.new.is_empty() { &self.runs } else { &self.new }
+    }
+
     fn candidate(&self) -> Result<Vec<PathBuf>> {
-        let given = if self.new.is_empty() { &self.runs } else { &self.new };
+        let given = self.given();
         if given.is_empty() {
             return Err(Error::usage("gate", "no runs to check")
                 .remedy("pass the candidate traces: tracetree gate --baseline base.ttb NEW…"));

@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use tracetree::escape::shell_word;
 use tracetree::program::{is_near, nearest};
 use tracetree::report::one_line;
 use tracetree::{Error, ErrorKind};
@@ -69,7 +70,10 @@ pub(super) fn same_file(baseline: &Path, candidate: &Path) -> Option<Mistake> {
             "baseline and candidate are the same file: {}",
             one_line(&baseline.display().to_string())
         ),
-        command: format!("tracetree diff {} CANDIDATE", quoted(&baseline.display().to_string())),
+        command: format!(
+            "tracetree diff {} CANDIDATE",
+            shell_word(&baseline.display().to_string())
+        ),
     })
 }
 
@@ -97,7 +101,7 @@ impl Typed<'_> {
             if Path::new(argument) == old {
                 new.to_owned()
             } else {
-                quoted(&argument.to_string_lossy())
+                shell_word(&argument.to_string_lossy())
             }
         };
         let words: Vec<String> = self.0.iter().skip(1).map(word).collect();
@@ -105,7 +109,7 @@ impl Typed<'_> {
     }
 
     fn with_command(&self, command: &str) -> String {
-        let words = self.0.iter().skip(1).map(|argument| quoted(&argument.to_string_lossy()));
+        let words = self.0.iter().skip(1).map(|argument| shell_word(&argument.to_string_lossy()));
         format!("tracetree {command} {}", words.collect::<Vec<_>>().join(" "))
     }
 }
@@ -127,10 +131,11 @@ fn of_another_tool(path: &Path, typed: &Typed<'_>) -> Option<Mistake> {
     if !path.is_file() {
         return None;
     }
-    let file = quoted(&path.display().to_string());
+    let file = shell_word(&path.display().to_string());
     if name.ends_with(".nsys-rep") || name.ends_with(".qdrep") {
         let export = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-        let export = quoted(&path.with_file_name(format!("{export}.sqlite")).display().to_string());
+        let export =
+            shell_word(&path.with_file_name(format!("{export}.sqlite")).display().to_string());
         return mistake(
             "an Nsight Systems report; export it and pass the export",
             format!("nsys export --type sqlite -o {export} {file}"),
@@ -145,7 +150,7 @@ fn of_another_tool(path: &Path, typed: &Typed<'_>) -> Option<Mistake> {
     if is_snapshot(name) && typed.command() != "memory" {
         let others = typed.0.iter().skip(2).filter_map(|word| word.to_str());
         let mut snapshots: Vec<String> =
-            others.filter(|word| is_snapshot(word)).map(quoted).collect();
+            others.filter(|word| is_snapshot(word)).map(shell_word).collect();
         if snapshots.len() < 2 {
             snapshots = vec![file, "OTHER.pickle".to_owned()];
         }
@@ -184,7 +189,7 @@ fn of_folder(error: &Error, path: &Path, typed: &Typed<'_>) -> Option<Mistake> {
                 1 => "1 trace".to_owned(),
                 count => format!("{count} traces"),
             };
-            let one = quoted(&path.join(first).display().to_string());
+            let one = shell_word(&path.join(first).display().to_string());
             Some(Mistake {
                 what: format!("{shown} is a folder with {count}"),
                 command: typed.with(path, &one),
@@ -222,7 +227,7 @@ fn of_missing_file(error: &Error, path: &Path, typed: &Typed<'_>) -> Option<Mist
             one_line(error.message()),
             list.join(", ")
         ),
-        command: typed.with(path, &quoted(&place)),
+        command: typed.with(path, &shell_word(&place)),
     })
 }
 
@@ -236,15 +241,4 @@ fn files(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
         .collect();
     names.sort();
     names
-}
-
-/// Quotes an argument as a shell word.
-fn quoted(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/+-:@=,%".contains(c);
-    let text = one_line(text);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        text.into_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
 }

@@ -52,6 +52,17 @@ pub fn in_json(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped(text, acts))
 }
 
+/// Quotes a string as one word for a shell, on one line.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/+-:@=,%".contains(c);
+    let text = one_line(text);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
 fn escaped(text: &str, acts: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len() + 8);
     for letter in text.chars() {
@@ -100,6 +111,13 @@ pub fn push_escape(shown: &mut String, letter: char) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_quoted_as_one_word_for_a_shell() {
+        assert_eq!(shell_word("a/b-c_1.json.gz"), "a/b-c_1.json.gz");
+        assert_eq!(shell_word("my trace.json"), "'my trace.json'");
+        assert_eq!(shell_word("it's"), "'it'\\''s'");
+    }
 
     #[test]
     fn names_cannot_end_an_element_or_an_attribute() {

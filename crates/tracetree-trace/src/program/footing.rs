@@ -225,6 +225,18 @@ impl Obstacle {
     ];
 }
 
+/// Number of ranks that a message lists.
+const LISTED: usize = 8;
+
+/// The first ranks in words: `0, 1, 2`.
+#[doc(hidden)]
+pub fn first_ranks(ranks: impl IntoIterator<Item = i64>) -> String {
+    let mut ranks = ranks.into_iter();
+    let listed: Vec<String> = ranks.by_ref().take(LISTED).map(|rank| rank.to_string()).collect();
+    let more = if ranks.next().is_some() { ", …" } else { "" };
+    format!("{}{more}", listed.join(", "))
+}
+
 impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let percent = |share: f64| format!("{:.0}%", 100.0 * share);
@@ -257,16 +269,13 @@ impl fmt::Display for Obstacle {
             Obstacle::OtherRanks(ranks) => {
                 write!(f, "different numbers of ranks: {} | {}", ranks.baseline, ranks.candidate)
             }
-            Obstacle::SeveralRanks(side, ranks) => {
-                let ranks: Vec<String> = ranks.iter().map(i64::to_string).collect();
-                write!(
-                    f,
-                    "the runs of the {} are ranks {} of one job, not repeats. Compare them rank by rank \
-                     with `tracetree fleet`, or pass several runs of one rank",
-                    side.word(),
-                    ranks.join(", ")
-                )
-            }
+            Obstacle::SeveralRanks(side, ranks) => write!(
+                f,
+                "the runs of the {} are ranks {} of one job, not repeats. Compare them rank by rank \
+                 with `tracetree fleet`, or pass several runs of one rank",
+                side.word(),
+                first_ranks(ranks.iter().copied())
+            ),
             Obstacle::OtherScale(ratio) => {
                 let (side, ratio) = match *ratio {
                     ratio if ratio < 1.0 => ("baseline", ratio.recip()),
@@ -403,6 +412,15 @@ mod tests {
         assert_eq!(found, [Obstacle::GpuNotRecorded("NVIDIA H100".to_owned())]);
         side.devices.clear();
         assert_eq!(Obstacle::between(PerSide::new(&side, &side), LOST_LAUNCHES), []);
+    }
+
+    #[test]
+    fn a_message_lists_the_first_ranks() {
+        assert_eq!(first_ranks([0, 2]), "0, 2");
+        assert_eq!(first_ranks(0..8), "0, 1, 2, 3, 4, 5, 6, 7");
+        let many = Obstacle::SeveralRanks(Side::Baseline, (0..10_000).collect());
+        let expected = "the runs of the baseline are ranks 0, 1, 2, 3, 4, 5, 6, 7, … of one job";
+        assert!(many.to_string().starts_with(expected), "{many}");
     }
 
     #[test]

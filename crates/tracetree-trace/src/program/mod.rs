@@ -58,7 +58,7 @@ pub use damage::counted;
 pub use evidence::Evidence;
 #[doc(hidden)]
 pub use evidence::rank_of;
-pub use footing::{Footing, LOST_LAUNCHES, Obstacle};
+pub use footing::{Footing, LOST_LAUNCHES, Obstacle, first_ranks};
 pub use info::{
     CapturedInfo, CategoryCount, Contents, DeviceInfo, HeadInfo, OverheadInfo, OverheadKind,
     TraceInfo,

@@ -7,6 +7,7 @@ use crate::analysis::comparability::damage;
 use crate::analysis::runs::has_runs;
 use crate::analysis::verdict::Verdict;
 use crate::analysis::{Analysis, Figures};
+use crate::escape::shell_word;
 use crate::side::Side;
 use crate::trace::{CAPTURE_FOLDER, Nanos};
 use crate::tree::CallKind;
@@ -41,7 +42,7 @@ pub(super) fn actions(analysis: &Analysis, figures: Figures, layers: &Layers) ->
         actions.push(Action { text: "see every call site".to_owned(), command });
     }
     if layers.certain.lines.iter().any(|line| line.number.is_some()) && has_runs(analysis.runs()) {
-        let [a, b] = Side::BOTH.map(|side| quoted(analysis.tree(side).trace().source()));
+        let [a, b] = Side::BOTH.map(|side| shell_word(analysis.tree(side).trace().source()));
         let command = format!("tracetree what-if {a} {b}");
         actions.push(Action { text: "replay the step without each change".to_owned(), command });
     }
@@ -134,7 +135,7 @@ fn captures(analysis: &Analysis) -> String {
         let files: BTreeSet<&String> =
             files.filter(|file| file.as_str() != trace && !file.contains(&folder)).collect();
         for file in files {
-            options += &format!(" {option} {}", quoted(file));
+            options += &format!(" {option} {}", shell_word(file));
         }
     }
     options
@@ -144,28 +145,6 @@ fn captures(analysis: &Analysis) -> String {
 fn runs_of(analysis: &Analysis, side: Side) -> String {
     let median = analysis.tree(side).trace().source();
     let others = analysis.runs()[side].iter().map(|run| run.name.as_str());
-    let all: Vec<String> = std::iter::once(median).chain(others).map(quoted).collect();
+    let all: Vec<_> = std::iter::once(median).chain(others).map(shell_word).collect();
     all.join(" ")
-}
-
-/// A path quoted as a shell word.
-fn quoted(path: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/+-:@=,%".contains(c);
-    if !path.is_empty() && path.chars().all(is_plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', "'\\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn a_path_is_quoted_as_one_word_for_a_shell() {
-        assert_eq!(quoted("a/b-c_1.json.gz"), "a/b-c_1.json.gz");
-        assert_eq!(quoted("my trace.json"), "'my trace.json'");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-    }
 }
