@@ -54,14 +54,18 @@ struct Spot {
     place: Place,
 }
 
-/// Number of events for which the columns reserve space at the start. A small column would be
-/// copied whenever it grows, whereas a large column gets additional memory pages.
+/// Number of events for which the columns of a large trace reserve space at the start. A small
+/// column would be copied whenever it grows, whereas a large column gets additional memory pages.
 const FIRST_EVENTS: usize = 128 * 1024;
 
 impl Builder {
     pub(super) fn new(options: &ReadOptions) -> Self {
-        let mut builder = Builder { keeps_flows: !options.without_flows, ..Builder::default() };
-        let trace = &mut builder.trace;
+        Builder { keeps_flows: !options.without_flows, ..Builder::default() }
+    }
+
+    /// Reserves space for a large trace.
+    pub(super) fn reserve(&mut self) {
+        let trace = &mut self.trace;
         trace.uids.reserve(FIRST_EVENTS);
         trace.categories.reserve(FIRST_EVENTS);
         trace.names.reserve(FIRST_EVENTS);
@@ -71,7 +75,6 @@ impl Builder {
         trace.event_arguments.reserve(FIRST_EVENTS);
         trace.correlations.reserve(FIRST_EVENTS);
         trace.external_ids.reserve(FIRST_EVENTS);
-        builder
     }
 
     /// Adds the next element of `traceEvents`, which starts at `offset` in the text.

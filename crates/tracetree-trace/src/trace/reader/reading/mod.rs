@@ -67,6 +67,9 @@ impl<'scope, 'a> Reading<'scope, 'a> {
         while reading.block.content().trim_ascii().is_empty()
             && reading.block.read(&mut reading.feed)?
         {}
+        if !reading.block.at_end() {
+            reading.document.builder.reserve();
+        }
         reading.check_unpacks()?;
         let skip = sniff::check(reading.feed.name(), reading.block.content())?;
         if skip > 0 {
