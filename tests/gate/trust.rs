@@ -70,6 +70,25 @@ fn a_slow_time_is_reported_with_its_increase() {
 }
 
 #[test]
+fn a_slow_step_counts_with_its_share_of_the_steps() {
+    let run = |times: &[f64]| tree("run.json", &kernels(times));
+    let base = record((0..3).map(|_| run(&[1_000.0; 4])));
+    let slow = record((0..3).map(|_| run(&[1_000.0, 3_000.0, 1_000.0, 1_000.0])));
+    let gate = check(&base, &slow);
+    let told: Vec<&str> = gate.findings.iter().map(|finding| finding.what.as_str()).collect();
+    assert!(told.contains(&"gpu_time increased by 500.0 µs"), "{told:?}");
+}
+
+#[test]
+fn a_single_slower_run_does_not_open_a_failure() {
+    let base = runs(&[22_900.0, 23_200.0, 23_000.0]);
+    for last in [30_000.0, 45_000.0, 90_000.0, 900_000.0] {
+        let gate = check(&base, &runs(&[30_300.0, 30_200.0, last]));
+        assert_eq!(gate.outcome, Outcome::Fail, "{last}: {}", gate.headline());
+    }
+}
+
+#[test]
 fn three_runs_per_side_do_not_pass_what_one_run_leaves_open() {
     for (baseline, candidate) in
         [(vec![10_000.0], vec![11_500.0]), (vec![1e4; 3], vec![11_500.0; 3])]

@@ -23,6 +23,9 @@ const CHANCE: f64 = 0.05;
 /// Rounding error of a sum of probabilities.
 const ROUNDING: f64 = 1e-12;
 
+/// A run whose speed deviates further than this many typical deviations counts as if it deviated by as many.
+const FARTHEST: f64 = 3.0;
+
 /// The quantile of the normal distribution that belongs to [`CHANCE`].
 const QUANTILE: f64 = 1.645;
 
@@ -204,17 +207,25 @@ fn chances(runs: PerSide<usize>) -> Vec<f64> {
 
 /// How much the speed of the machine varies between the runs of one side: the standard deviation of the logarithms of
 /// the runs' speeds. Each item is a call site with its time in each run. The speed of a run is the median over the call
-/// sites that have work in every run, relative to their median over the runs, so single call sites hardly matter.
+/// sites that have work in every run, relative to their median over the runs, so single call sites hardly matter. Nor
+/// does a single run that is much slower than the others.
 #[doc(hidden)]
 pub fn drift(sites: &PerSide<Vec<&[f64]>>) -> f64 {
-    let of_sides = Side::BOTH.map(|side| squares(&sites[side]));
-    let (squares, degrees) =
-        of_sides.into_iter().fold((0.0, 0.0), |all, own| (all.0 + own.0, all.1 + own.1));
-    if degrees > 0.0 { (squares / degrees).sqrt() } else { 0.0 }
+    let of_sides = Side::BOTH.map(|side| deviations(&sites[side]));
+    let degrees: usize = of_sides.iter().map(|runs| runs.len().saturating_sub(1)).sum();
+    if degrees == 0 {
+        return 0.0;
+    }
+    let mut sizes: Vec<f64> = of_sides.concat().into_iter().map(f64::abs).collect();
+    sizes.sort_by(f64::total_cmp);
+    // The median run of each side does not deviate.
+    let farthest = FARTHEST * median(&sizes[sizes.len() - degrees..]);
+    let squares: f64 = sizes.iter().map(|size| size.min(farthest).powi(2)).sum();
+    (squares / degrees as f64).sqrt()
 }
 
-/// The sum of the squared deviations of the runs' log speeds, and its degrees of freedom.
-fn squares(sites: &[&[f64]]) -> (f64, f64) {
+/// How much faster or slower each run of a side is than its median run, as a logarithm.
+fn deviations(sites: &[&[f64]]) -> Vec<f64> {
     let runs = sites.iter().map(|times| times.len()).max().unwrap_or_default();
     let is_whole =
         |times: &&&[f64]| times.len() == runs && times.iter().all(|&time| time > SHORTEST);
@@ -224,9 +235,11 @@ fn squares(sites: &[&[f64]]) -> (f64, f64) {
         times.iter().zip(&mut of_runs).for_each(|(&time, run)| run.push(log(time) - middle));
     }
     let speeds: Vec<f64> = of_runs.iter().map(|differences| median(differences)).collect();
-    let mean = speeds.iter().sum::<f64>() / runs.max(1) as f64;
-    let squares = speeds.iter().map(|speed| (speed - mean).powi(2)).sum();
-    (squares, runs.saturating_sub(1) as f64)
+    if speeds.is_empty() {
+        return speeds;
+    }
+    let middle = median(&speeds);
+    speeds.iter().map(|speed| speed - middle).collect()
 }
 
 #[cfg(test)]
@@ -295,6 +308,16 @@ mod tests {
         };
         assert!((of(&sites) - 1.1_f64.ln()).abs() < 1e-9, "{}", of(&sites));
         assert_eq!(of(&[vec![3.0], vec![5.0]]), 0.0);
+    }
+
+    #[test]
+    fn a_single_slow_run_hardly_changes_the_drift() {
+        let of = |slow: f64| {
+            let (base, new) = ([1.0, 1.01, 0.99], [1.0, 0.99, slow]);
+            drift(&PerSide::new(vec![&base[..]], vec![&new[..]]))
+        };
+        assert!(of(3.0) < 3.0 * of(1.01), "{} {}", of(3.0), of(1.01));
+        assert!(of(30.0) == of(3.0));
     }
 
     fn runs() -> impl Strategy<Value = Vec<f64>> {

@@ -137,9 +137,8 @@ pub struct Recording {
     pub setup: Setup,
     /// For each run, its name, its number of steps, and how many events were recorded.
     pub runs: Vec<RunFacts>,
-    /// For each time measure, the time per step of each run, in µs. `step_wall` is the step time that `diff` reports,
-    /// which is a mean over the steps. All other measures are medians over the steps: `gpu_time`, `idle`,
-    /// `exposed_communication`, `category:gemm`, `phase:decode`, ….
+    /// For each time measure, the mean time per step of each run, in µs: `step_wall` (the step time that `diff` reports),
+    /// `gpu_time`, `idle`, `exposed_communication`, `category:gemm`, `phase:decode`, ….
     pub times: BTreeMap<String, Vec<f64>>,
     /// Per-step counts by name: `launches`, `kernels`, `graph_launches`, ….
     pub counts: BTreeMap<String, Range>,

@@ -1,10 +1,9 @@
-//! Computes the times and counts of each step in a run, and combines them into medians and ranges for several runs.
+//! Computes the times and counts of each step in a run, and combines them into means and ranges for several runs.
 
 use super::step_of;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use tracetree::analysis::categories::{CategoryId, TraceCategories};
-use tracetree::analysis::robust::median;
 use tracetree::analysis::steps::group_figures;
 use tracetree::analysis::wall::StepWall;
 use tracetree::program::{Measure, Phase, Program, is_synchronisation};
@@ -173,8 +172,9 @@ pub(super) struct Totals {
 impl Totals {
     /// Adds a run; `before` is the total number of steps in the runs added earlier.
     pub(super) fn add_run(&mut self, run: &StepTotals, before: usize) {
-        let medians = run.times.iter().map(|(measure, steps)| (measure.as_str(), median(steps)));
-        for (measure, time) in medians.chain([("step_wall", run.step_wall)]) {
+        let mean = |steps: &Vec<f64>| steps.iter().sum::<f64>() / steps.len().max(1) as f64;
+        let means = run.times.iter().map(|(measure, steps)| (measure.as_str(), mean(steps)));
+        for (measure, time) in means.chain([("step_wall", run.step_wall)]) {
             let times = self.times.entry(measure.to_owned()).or_default();
             times.resize(self.runs, 0.0);
             times.push(time);
@@ -187,13 +187,12 @@ impl Totals {
         self.runs += 1;
     }
 
-    /// For each measure, the time per step of each run in µs: the median over the run's steps or, for `step_wall`, the
-    /// mean.
+    /// For each measure, the mean time per step of each run in µs.
     pub(super) fn times(&self) -> BTreeMap<String, Vec<f64>> {
-        let filled = |(measure, medians): (&String, &Vec<f64>)| {
-            let mut medians = medians.clone();
-            medians.resize(self.runs, 0.0);
-            (measure.clone(), medians)
+        let filled = |(measure, times): (&String, &Vec<f64>)| {
+            let mut times = times.clone();
+            times.resize(self.runs, 0.0);
+            (measure.clone(), times)
         };
         self.times.iter().map(filled).collect()
     }
