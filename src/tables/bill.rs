@@ -15,7 +15,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .whole("bill_line", "number of the line, counted from 0", |_: &Analysis, r: &Row| r.0.into())
         .word(
             "kind",
-            "what the line is about. `environment`: other versions or another device; `change`: the program; \
+            "what the line is about. `environment`: other versions or another device; `change`: the program; `recording`: what was recorded; \
              `together`: all changes together, minus the sum of their prices; `hardware`, `software`: what another \
              device explains, and what its libraries and kernels do beyond that; `wait`: waiting for something else \
              than the GPU; `host`: host times of the same calls; `pauses`: single long host times; `clock`: durations \

@@ -58,7 +58,10 @@ pub(super) fn of(fleet: &Fleet) -> Vec<Finding> {
     };
     let of_some = changes.iter().filter(|row| !of_all(row) && !is_missing(row));
     found.extend(of_some.map(|row| change(row)));
-    found.extend(speeds(fleet, &single));
+    // A rank that has always been slow may have become slower.
+    let is_standing =
+        |name: &str| stragglers.get(name).is_some_and(|one| one.code == "STRAGGLER_BEFORE");
+    found.extend(speeds(fleet, &|name| single(name) && !is_standing(name)));
     found.extend(standing.into_iter().cloned());
     found
 }
@@ -107,8 +110,11 @@ pub(super) const ENVIRONMENT: &str = "ENVIRONMENT";
 fn code(row: &LineRow) -> &'static str {
     let is_environment =
         |kind| [BillKind::Environment, BillKind::Hardware, BillKind::Software].contains(&kind);
-    let kind = BillKind::from_label(&row.kind);
-    if kind.is_some_and(is_environment) { ENVIRONMENT } else { "CHANGE" }
+    match BillKind::from_label(&row.kind) {
+        Some(kind) if is_environment(kind) => ENVIRONMENT,
+        Some(BillKind::Recording) => "RECORDING",
+        Some(_) | None => "CHANGE",
+    }
 }
 
 fn change(row: &LineRow) -> Finding {

@@ -22,8 +22,8 @@ pub struct Headline {
 
 impl Fleet {
     /// Builds the headline from the first result that exists, in this order: shards that are not visible, a rank that
-    /// got slower, a rank that is slow now, different work, another environment, a change, a rank that has always been
-    /// slow, another speed.
+    /// got slower, a rank that is slow now, different work, another environment, a change, another speed, a rank that has
+    /// always been slow.
     pub fn headline(&self) -> Headline {
         let with = |codes: &[&str]| -> Option<&Finding> {
             codes.iter().find_map(|code| self.findings.iter().find(|one| one.code == *code))
@@ -75,12 +75,16 @@ impl Fleet {
         if let Some(one) = with(&["CHANGE"]) {
             return headline(format!("The program changed on {}", counted(one.count, "rank")), one);
         }
+        if let Some(one) = with(&["SPEED"]) {
+            let ranks = match one.count {
+                1 => format!("Rank {}", one.ranks),
+                count => counted(count, "rank"),
+            };
+            return headline(format!("{ranks} changed speed"), one);
+        }
         if let Some(one) = with(&["STRAGGLER_BEFORE"]) {
             let text = format!("Rank {} is slow, as in the baseline", one.ranks);
             return headline(text, one);
-        }
-        if let Some(one) = with(&["SPEED"]) {
-            return headline(format!("{} changed speed", counted(one.count, "rank")), one);
         }
         Headline { text: "No rank stands out".to_owned(), reason: String::new(), rank: None }
     }

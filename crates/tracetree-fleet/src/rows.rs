@@ -419,7 +419,7 @@ impl LineRow {
 /// A finding that a reader should look at first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// `ENVIRONMENT`, `CHANGE`, `SAME_PROGRAM`, `STRAGGLER`, `STRAGGLER_BEFORE`, `SPEED`, `OUTLIER`, `OTHER_OPS`,
+    /// `ENVIRONMENT`, `CHANGE`, `RECORDING`, `SAME_PROGRAM`, `STRAGGLER`, `STRAGGLER_BEFORE`, `SPEED`, `OUTLIER`, `OTHER_OPS`,
     /// `COLLECTIVE_MISSING`, or the code of a failed or unmatched pair.
     pub code: String,
     /// The affected ranks, as a formatted list.

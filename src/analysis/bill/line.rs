@@ -11,6 +11,8 @@ pub enum BillKind {
     Environment,
     /// A change of the program.
     Change,
+    /// The recordings differ: the profiler recorded something on one side only, or its times are too coarse.
+    Recording,
     /// What all changes do together, minus the sum of their prices.
     Together,
     /// What the hardware of the other device explains.
@@ -33,9 +35,10 @@ pub enum BillKind {
 
 impl BillKind {
     /// All kinds, in the order of the table.
-    pub const ALL: [BillKind; 11] = [
+    pub const ALL: [BillKind; 12] = [
         BillKind::Environment,
         BillKind::Change,
+        BillKind::Recording,
         BillKind::Together,
         BillKind::Hardware,
         BillKind::Software,
@@ -52,6 +55,7 @@ impl BillKind {
         match self {
             BillKind::Environment => "environment",
             BillKind::Change => "change",
+            BillKind::Recording => "recording",
             BillKind::Together => "together",
             BillKind::Hardware => "hardware",
             BillKind::Software => "software",
@@ -76,6 +80,7 @@ impl BillKind {
         match self {
             BillKind::Environment
             | BillKind::Change
+            | BillKind::Recording
             | BillKind::Together
             | BillKind::Hardware
             | BillKind::Software => true,

@@ -137,6 +137,11 @@ impl Sentences<'_> {
                 format!("The same {what} take {ratio:.4} times as long")
             }
             Some(ratio) => format!("The same {what} take {ratio:.2} times as long"),
+            None if ratio == Some(1.0) => {
+                format!(
+                    "The same {all} take as long, but start sooner or later after their launches"
+                )
+            }
             None => format!("Some of the same {all} take longer, others less"),
         }
     }
