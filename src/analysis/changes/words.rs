@@ -28,6 +28,15 @@ fn has_shapes(diff: &TraceDiff, draft: &Draft) -> bool {
     draft.nodes.iter().any(|&node| diff.merged().node(node).calls().all(is_recorded))
 }
 
+/// Whether the calls of a change on a side launch captured graphs.
+fn launches_graph(diff: &TraceDiff, draft: &Draft) -> PerSide<bool> {
+    PerSide::from_fn(|side| {
+        let tree = diff.tree(side);
+        let mut calls = draft.nodes.iter().filter_map(|&node| diff.merged().node(node).call(side));
+        calls.any(|call| tree.subtree(call).any(|below| tree.is_graph_launch(below)))
+    })
+}
+
 pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String {
     if draft.stated.is_some() {
         return draft.subject.sentence().to_owned();
@@ -53,10 +62,14 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             region_words(draft, scale, "compiled region") + &compiling(draft)
         }
         ChangeKind::Graphs if draft.subject == Subject::Whole => {
-            let is_added = draft.names.candidate.values().sum::<u64>()
-                >= draft.names.baseline.values().sum::<u64>();
-            let verb = if is_added { "launched" } else { "no longer launched" };
-            format!("Captured graphs are {verb}{}", after_space(&position))
+            let words = match launches_graph(diff, draft) {
+                PerSide { baseline: true, candidate: true } => "Other captured graphs are launched",
+                PerSide { baseline: true, candidate: false } => {
+                    "Captured graphs are no longer launched"
+                }
+                PerSide { candidate: true | false, .. } => "Captured graphs are launched",
+            };
+            format!("{words}{}", after_space(&position))
         }
         ChangeKind::Graphs => region_words(draft, scale, "graph launch"),
         ChangeKind::Precision if draft.subject == Subject::Autocast => {
@@ -80,6 +93,8 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             let is_launch = sites.contains(" call");
             let same = match (is_launch, has_shapes(diff, draft)) {
                 (true, _) => "",
+                // A node of autograd records its gradients, but not the tensors that it saved in the forward pass.
+                (false, true) if family.contains("autograd::") => " for the same gradients",
                 (false, true) => " for the same tensors",
                 (false, false) => " (shapes were not recorded)",
             };

@@ -31,6 +31,9 @@ const EARLY: i64 = 1_000;
 /// Maximum gap in ns between two events. A longer gap is assumed to be a wait for something that the trace
 /// does not show.
 const LONG_GAP: i64 = 50_000;
+/// Maximum time in ns from a launch until an idle device starts the event. A longer one is assumed to be a wait for
+/// something that the trace does not show, such as the first use of the device.
+const LONG_LATENCY: i64 = 2_000_000;
 /// Maximum time in ns from the end of an event to the start of an event on a different stream that waited for
 /// it.
 const SOON: i64 = 20_000;
@@ -106,7 +109,7 @@ impl Typical {
             if let Some((launch, api)) = draft.launch {
                 launched += 1;
                 skewed += usize::from(draft.start < launch - 1_000);
-                if busy_until <= launch {
+                if busy_until <= launch && draft.start - launch < LONG_LATENCY {
                     of_api.entry(api).or_default().push(draft.start - launch);
                 }
             }
@@ -253,4 +256,27 @@ fn other_streams(
     let stream = drafts[other].stream;
     let later = drafts[other + 1..at].iter().filter(|work| work.stream == stream).count();
     Some((end, Behind { stream, back: later as u32 }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::CallId;
+
+    #[test]
+    fn a_long_wait_for_the_device_does_not_count_as_latency() {
+        let draft = |(at, api, latency): (i64, u32, i64)| Draft {
+            call: CallId(at as u32),
+            start: 1_000_000_000 * at + latency,
+            end: 1_000_000_000 * at + latency + 10,
+            stream: 0,
+            kind: WorkKind(0),
+            launch: Some((1_000_000_000 * at, api)),
+            step: 0,
+        };
+        let drafts = [(0, 1, 150_000_000), (1, 2, 4_000), (2, 2, 6_000), (3, 2, 5_000)].map(draft);
+        let found = Typical::of(&drafts, i64::MIN, &[], &mut []);
+        let (typical, _) = found.map_err(|_| "no latencies").expect("latencies");
+        assert_eq!([typical.latency(1), typical.latency(2)], [5_000; 2]);
+    }
 }

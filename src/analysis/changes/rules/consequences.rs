@@ -134,7 +134,10 @@ pub(super) fn into_environment(drafts: &mut Drafts<'_>) {
     // vendor's platform.
     let diff = drafts.diff;
     let is_of_vendor = |draft: &Draft| {
-        is_other_vendor && names(draft).any(|name| name.to_ascii_lowercase().contains("miopen"))
+        let is_miopen = |name: &String| name.to_ascii_lowercase().contains("miopen");
+        let has_only =
+            |names: &BTreeMap<String, u64>| !names.is_empty() && names.keys().all(is_miopen);
+        is_other_vendor && Side::BOTH.into_iter().any(|side| has_only(&draft.names[side]))
     };
     fold_where(drafts, at, &[ChangeKind::Ops, ChangeKind::Synchronization], |draft| {
         let is_inside = draft.nodes.iter().all(|&node| is_in_op(diff, node));
