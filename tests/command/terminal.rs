@@ -70,9 +70,39 @@ fn the_answer_fits_a_screen_and_has_the_three_parts() {
         }
         // The text names the changes or says that there are none. The text also states what the changes cost, and
         // recommends what to do.
-        assert!(text.contains("Changed for certain") || text.contains("are identical"), "{text}");
+        let titles = ["Changed for certain", "Price per step", "are identical"];
+        assert!(titles.iter().any(|title| text.contains(title)), "{text}");
         assert!(text.contains(" per step") && text.contains("What to do\n1. "), "{text}");
     }
+}
+
+/// The number at the start of a text such as `−0.368 ms  Software`.
+fn figure(text: &str) -> Option<f64> {
+    let number = text.split_whitespace().next()?;
+    let sign = if number.starts_with('−') { -1.0 } else { 1.0 };
+    let size: f64 = number.strip_prefix(['+', '−', '±'])?.parse().ok()?;
+    Some(sign * size)
+}
+
+#[test]
+fn the_lines_of_the_answer_add_up_to_its_total() {
+    let mut count = 0;
+    for (width, text) in answers() {
+        let Some((above, below)) = text.split_once("\n= ") else { continue };
+        let lines = above.lines().skip_while(|line| !line.is_empty());
+        let sum: f64 = lines
+            .filter(|line| line.starts_with("  "))
+            .filter_map(|line| match line.split_once("together ") {
+                Some((before, rest)) if before.starts_with("  and ") => figure(rest),
+                Some(_) | None => figure(line).filter(|_| line.contains("s  ")),
+            })
+            .sum();
+        let last = below.lines().next().and_then(|line| figure(line.split_once("together ")?.1));
+        let (sum, total) = (sum + last.unwrap_or_default(), figure(below).expect("a number"));
+        count += 1;
+        assert!((sum - total).abs() < 0.01 * total.abs().max(2.0), "{width}: {sum}\n{text}");
+    }
+    assert!(count > 0);
 }
 
 /// Each `tracetree` command in the output as one line, without the program name.

@@ -88,29 +88,38 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
         page.port(port, &narrative.names, limits);
     }
     let all = || narrative.layers().flat_map(|layer| &layer.lines);
+    let shortest = is_shortest.then(|| narrative.bill());
+    let layers: Vec<&Layer> = match &shortest {
+        Some(layer) => vec![layer],
+        None => narrative.layers().collect(),
+    };
     let widest = |text: fn(&Line) -> &str| {
         all().map(|line| text(line).chars().count()).max().unwrap_or_default()
     };
     let figures = widest(|line| &line.shown);
-    for layer in narrative.layers() {
+    for layer in layers.into_iter().filter(|layer| !layer.lines.is_empty()) {
         let is_certain = *layer == narrative.certain;
-        if is_certain || !is_shortest {
-            page.lines.push(String::new());
-            page.title(narrative, layer, is_certain);
-        }
+        page.lines.push(String::new());
+        page.title(narrative, layer, is_certain);
         let (most, details) = match is_certain {
             true => (limits.changes, limits.details),
+            false if is_shortest => (limits.changes + limits.others, 0),
             false if limits.details == usize::MAX => (limits.others, limits.details),
             false => (limits.others.min(layer.notable), limits.details.min(1)),
         };
         for line in layer.lines.iter().take(most) {
             page.part(line, figures, details);
         }
-        if let Some(rest) = narrative.rest(layer, most).filter(|_| !is_shortest) {
-            page.text("dim", &format!("{rest} (--verbose)"), 2);
+        match (narrative.rest(layer, most), &narrative.total) {
+            (Some(rest), Some(total)) if is_shortest => {
+                page.text("", &format!("{total}, {}", rest.replacen("and", "with", 1)), 0);
+            }
+            (Some(rest), _) => page.text("dim", &format!("{rest} (--verbose)"), 2),
+            (None, Some(total)) if is_shortest => page.text("", total, 0),
+            (None, _) => {}
         }
     }
-    if let Some(total) = &narrative.total {
+    if let Some(total) = narrative.total.as_ref().filter(|_| !is_shortest) {
         page.text("", total, 0);
     }
     if let Some(why) = &narrative.no_prices {
@@ -179,7 +188,7 @@ impl Page {
     fn port(&mut self, port: &Port, names: &PerSide<String>, limits: Limits) {
         let (rows, items, lines) = match limits.details {
             usize::MAX => (usize::MAX, usize::MAX, usize::MAX),
-            0 if limits.changes <= SHORTEST => (3, 1, 1),
+            0 if limits.changes <= SHORTEST => (2, 1, 1),
             0 => (5, 1, 1),
             _ => (5, 2, 2),
         };

@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 /// Maximum number of calls that a sentence names.
 const NAMED: usize = 3;
 
+/// Growth is not reported if it is below 1/`NOISE` of that on another device.
+const NOISE: i64 = 1_000;
 /// Growth rates count as equal if they differ by at most 1/`SAME` of the larger rate, because batch sizes vary.
 const SAME: i64 = 100;
 
@@ -43,10 +45,18 @@ fn leaks(drafts: &mut Drafts<'_>) -> Option<(usize, Side)> {
             of_place[side] = Some(leak);
         }
     }
+    let most = |leaks: &PerSide<Option<Leak>>| {
+        Side::BOTH
+            .into_iter()
+            .filter_map(|side| leaks[side].as_ref())
+            .map(|leak| leak.per_step)
+            .max()
+    };
+    let least = found.values().filter_map(most).max().unwrap_or_default() / NOISE;
     let mut sentences = Vec::new();
     let mut nodes = Vec::new();
     let mut side = Side::Candidate;
-    for (place, leaks) in found {
+    for (place, leaks) in found.into_iter().filter(|(_, leaks)| most(leaks) >= Some(least)) {
         let Some((sentence, grown)) = growth(diff, place, &leaks) else { continue };
         let Some(leak) = leaks[grown].as_ref() else { continue };
         side = if sentences.is_empty() { grown } else { side };

@@ -39,14 +39,26 @@ pub(super) fn headline(analysis: &Analysis, figures: Figures) -> String {
         compared(time)
     };
     let is_identical = analysis.changes().is_identical();
+    let what = identical_ones(analysis);
     let same = match (is_identical, is_noise || is_unchanged(time)) {
-        (true, true) => ", and the programs are identical",
-        (true, false) => ", although the programs are identical",
-        (false, _) => "",
+        (true, true) => format!(", and the {what} are identical"),
+        (true, false) => format!(", although the {what} are identical"),
+        (false, _) => String::new(),
     };
     let limit =
         if is_identical { as_far(analysis.changes().identity().limit().as_deref()) } else { "" };
-    format!("{words}: {} {per}{same}{limit}", figures.change(time))
+    let memory = if is_noise || is_unchanged(time) { memory(analysis) } else { String::new() };
+    format!("{words}: {} {per}{same}{limit}{memory}", figures.change(time))
+}
+
+/// How live memory grows, such as `; live memory on gpu 0 grows by 275.6 MB per step`; empty if both sides keep the same.
+fn memory(analysis: &Analysis) -> String {
+    let mut changes = analysis.changes().list().iter();
+    let Some(leak) = changes.find(|change| change.kind == ChangeKind::Leak) else {
+        return String::new();
+    };
+    let grows = leak.sentence.split(':').next().unwrap_or_default();
+    format!("; {}", one_line(grows).replacen("Live", "live", 1))
 }
 
 fn is_unchanged(time: PerSide<f64>) -> bool {
@@ -161,10 +173,20 @@ fn identical(analysis: &Analysis) -> String {
         (Measure::HostSelfTime, true) => "every call and argument matches",
         (Measure::HostSelfTime, false) => "every call matches",
     };
+    let of = identical_ones(analysis);
     match analysis.changes().identity().limit() {
-        None => format!("The programs are identical: {what}"),
-        Some(limit) => format!("The programs are identical as far as recorded: {what}; {limit}"),
+        None => format!("The {of} are identical: {what}"),
+        Some(limit) => format!("The {of} are identical as far as recorded: {what}; {limit}"),
     }
+}
+
+/// What is identical: only the median runs are compared call by call.
+fn identical_ones(analysis: &Analysis) -> &'static str {
+    let varies = |side: Side| {
+        let noise = analysis.run_times().noise(side);
+        noise.is_some_and(|noise| noise.variable > 0)
+    };
+    if Side::BOTH.into_iter().any(varies) { "median runs" } else { "programs" }
 }
 
 /// Limits the statement that the programs are identical.

@@ -158,7 +158,7 @@ impl Noise {
 /// A line of the bill with its details; `None` if its price rounds to zero, unless it is a change.
 fn line(analysis: &Analysis, figures: Figures, of: &BillLine) -> Option<Line> {
     let shown = figures.signed(of.price.0 as f64);
-    let sentence = one_line(&of.sentence).into_owned();
+    let sentence = one_line(&of.sentence).into_owned() + &range(of, figures);
     let plain = Line {
         kind: of.kind,
         number: of.change,
@@ -167,7 +167,7 @@ fn line(analysis: &Analysis, figures: Figures, of: &BillLine) -> Option<Line> {
         shown,
         place: String::new(),
         usual: String::new(),
-        remark: remark(of, figures),
+        remark: remark(of),
         is_apart: of.over_runs.is_some_and(|runs| runs.is_apart == Some(true)),
         inferred: "",
         sites: 0,
@@ -190,17 +190,22 @@ fn line(analysis: &Analysis, figures: Figures, of: &BillLine) -> Option<Line> {
     })
 }
 
-/// The range of the price over the runs if it is wide, and what to try.
-fn remark(of: &BillLine, figures: Figures) -> String {
+/// The range of the price over the runs if it is wide, such as ` (+25.0 to +32.4 ms by run)`.
+fn range(of: &BillLine, figures: Figures) -> String {
     let is_wide =
         |runs: &OverRuns| (runs.high - runs.low).0 as f64 > WIDE * runs.median.abs().0 as f64;
-    let range = of.over_runs.filter(is_wide).map(|runs| {
+    of.over_runs.filter(is_wide).map_or_else(String::new, |runs| {
         let shown = |price: Nanos| figures.signed(price.0 as f64);
-        format!("{} to {} by run", shown(runs.low), shown(runs.high))
-    });
-    let advice =
-        (of.change.is_none() && !of.advice.is_empty()).then(|| format!("try {}", of.advice));
-    range.into_iter().chain(advice).collect::<Vec<_>>().join("; ")
+        format!(" ({} to {} by run)", shown(runs.low), shown(runs.high))
+    })
+}
+
+/// What to try.
+fn remark(of: &BillLine) -> String {
+    match of.change {
+        None if !of.advice.is_empty() => format!("try {}", of.advice),
+        Some(_) | None => String::new(),
+    }
 }
 
 /// The usual cause of a kind of change. Empty for a change in the kernels of a graph launch: such a change is more

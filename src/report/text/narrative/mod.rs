@@ -19,8 +19,10 @@ use super::remarks::{remarks, runs};
 use crate::analysis::bill::BillKind;
 use crate::analysis::{Analysis, Figures};
 use crate::diff::MergedId;
+use crate::order::Order as _;
 use crate::side::PerSide;
 use crate::trace::Nanos;
+use std::cmp::Reverse;
 
 /// The explanation of a comparison for human readers.
 #[derive(Debug, Clone, PartialEq)]
@@ -158,6 +160,16 @@ impl Narrative {
     pub fn layers(&self) -> impl Iterator<Item = &Layer> {
         let all = [&self.certain, &self.other_speed, &self.within_noise];
         all.into_iter().filter(|layer| !layer.lines.is_empty())
+    }
+
+    /// The lines of all layers, largest first.
+    #[doc(hidden)]
+    pub fn bill(&self) -> Layer {
+        let mut lines: Vec<Line> = self.layers().flat_map(|layer| &layer.lines).cloned().collect();
+        lines.order_by_key(|line| (Reverse(line.cost.abs()), line.kind, line.number));
+        let measure = self.measure();
+        let title = measure[..1].to_uppercase() + &measure[1..];
+        Layer { title, notable: lines.len(), lines }
     }
 
     /// A summary of a layer's lines after the first `shown` lines, such as `and 3 smaller, together +0.10 ms`; `None`
