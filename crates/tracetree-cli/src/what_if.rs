@@ -160,5 +160,15 @@ fn limits(analysis: &Analysis, sides: &[Side], out: &mut dyn Write) -> io::Resul
         let times = bounds.paths.map(|path| path.time[at]);
         line(&format!("on the critical path: {}", part.label()), times)?;
     }
+    let before = PerSide::from_fn(|side| {
+        let totals = analysis.wall().totals(side);
+        Nanos(totals.before.0 / totals.steps.max(1) as i64)
+    });
+    if sides.iter().any(|&side| before[side] > Nanos::ZERO) {
+        line(
+            "in each of these step times: work launched before the window; diff excludes it",
+            before,
+        )?;
+    }
     Ok(())
 }

@@ -59,10 +59,7 @@ impl Sentences<'_> {
 
     /// The host times of each phase.
     pub(super) fn host(&self, phases: &[(Phase, PerSide<Nanos>)]) -> String {
-        let what = match self.measure {
-            Measure::GpuTime => "Host time of the same calls",
-            Measure::HostSelfTime => "Time of the same ops",
-        };
+        let what = "Host time of the same calls";
         let sum = |side: Side| phases.iter().map(|(_, time)| time[side]).sum::<Nanos>();
         let all = PerSide::from_fn(sum);
         let with_factor = |time: PerSide<Nanos>| match time.ratio() {

@@ -275,7 +275,7 @@ mod tests {
             step: 0,
         };
         let drafts = [(0, 1, 150_000_000), (1, 2, 4_000), (2, 2, 6_000), (3, 2, 5_000)].map(draft);
-        let found = Typical::of(&drafts, i64::MIN, &[], &mut []);
+        let found = Typical::of(&drafts, 0, &[], &mut []);
         let (typical, _) = found.map_err(|_| "no latencies").expect("latencies");
         assert_eq!([typical.latency(1), typical.latency(2)], [5_000; 2]);
     }
