@@ -133,12 +133,15 @@ impl Bill {
 
 /// A line for each change. Changes without a price of their own are part of what all of them do together.
 fn of_changes(changes: &Changes, prices: Option<&Prices>) -> Vec<BillLine> {
-    let kind =
-        |kind: ChangeKind| match (kind == ChangeKind::Environment, kind == ChangeKind::Recording) {
-            (true, _) => BillKind::Environment,
-            (false, true) => BillKind::Recording,
-            (false, false) => BillKind::Change,
-        };
+    let kind = |kind: ChangeKind| {
+        if kind == ChangeKind::Environment {
+            BillKind::Environment
+        } else if kind == ChangeKind::Recording {
+            BillKind::Recording
+        } else {
+            BillKind::Change
+        }
+    };
     let price = |at: usize| match prices {
         Some(prices) => prices.of_changes[at].unwrap_or(Nanos::ZERO),
         None => changes.list()[at].cost,

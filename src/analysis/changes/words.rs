@@ -67,7 +67,7 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
                 PerSide { baseline: true, candidate: false } => {
                     "Captured graphs are no longer launched"
                 }
-                PerSide { candidate: true | false, .. } => "Captured graphs are launched",
+                PerSide { baseline: false, candidate: _ } => "Captured graphs are launched",
             };
             format!("{words}{}", after_space(&position))
         }

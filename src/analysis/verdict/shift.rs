@@ -235,9 +235,6 @@ fn deviations(sites: &[&[f64]]) -> Vec<f64> {
         times.iter().zip(&mut of_runs).for_each(|(&time, run)| run.push(log(time) - middle));
     }
     let speeds: Vec<f64> = of_runs.iter().map(|differences| median(differences)).collect();
-    if speeds.is_empty() {
-        return speeds;
-    }
     let middle = median(&speeds);
     speeds.iter().map(|speed| speed - middle).collect()
 }
