@@ -35,8 +35,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut out = std::io::stdout().lock();
     stack(trees.baseline, call, &mut out)?;
     writeln!(out, "\n{}:", diff.relation(Side::Baseline, call).label())?;
-    match diff.partner(Side::Baseline, call) {
-        Some(partner) => stack(trees.candidate, partner, &mut out)?,
+    match diff.counterpart(Side::Baseline, call) {
+        Some(counterpart) => stack(trees.candidate, counterpart, &mut out)?,
         None => {
             let common = diff.lowest_common(Side::Baseline, call);
             let name = common.map_or("nothing", |above| trees.baseline.name(above));
@@ -56,7 +56,7 @@ fn longest_kernel(diff: &TraceDiff) -> Option<CallId> {
     let category = |call: CallId| tree.event(call).map(|event| tree.trace().category(event));
     tree.calls()
         .filter(|&call| category(call) == Some(Category::Kernel))
-        .filter(|&call| diff.partner(Side::Baseline, call).is_some())
+        .filter(|&call| diff.counterpart(Side::Baseline, call).is_some())
         .max_by_key(|&call| (tree.duration(call), std::cmp::Reverse(call)))
 }
 

@@ -291,7 +291,7 @@ fn known(out: &mut dyn Write) -> Result<()> {
 }
 
 fn is_alone(analysis: &Analysis, side: Side, point: Point) -> bool {
-    let is_alone = |call: CallId| analysis.diff().partner(side, call).is_none();
+    let is_alone = |call: CallId| analysis.diff().counterpart(side, call).is_none();
     match point {
         Point::Start(call) | Point::End(call) => is_alone(call),
         Point::Step(_) => false,

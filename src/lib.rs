@@ -52,7 +52,7 @@
 //! | which events are in the file, and what is irregular about the file | [`Trace::events`], [`Trace::notes`] |
 //! | what launched this kernel, in which module, in which step | [`CallTree::ancestors`], [`CallTree::module_stack`], [`program::Steps::step`] |
 //! | which backward op belongs to a forward op | [`CallTree::backward_links`], [`CallTree::links`] |
-//! | what is this event's counterpart in the other trace | [`TraceDiff::corresponding_uid`], [`TraceDiff::partner`] |
+//! | what is this event's counterpart in the other trace | [`TraceDiff::corresponding_uid`], [`TraceDiff::counterpart`] |
 //! | where do the traces diverge, and below which common node | [`TraceDiff::differences`] |
 //! | what do the two call trees look like when merged into one tree | [`TraceDiff::merged`] |
 //! | at which calls does the time differ | [`Analysis::by_name`], [`Analysis::rows`] |

@@ -396,11 +396,12 @@ impl Comparison {
     /// 38
     fn corresponding_uid(&self, side: &str, uid: i64) -> PyResult<Option<u32>> {
         let (side, uid) = (side_of(side)?, u32::try_from(uid).ok());
-        let partner = uid.and_then(|uid| self.comparison.diff().corresponding_uid(side, Uid(uid)));
-        Ok(partner.map(|uid| uid.0))
+        let counterpart =
+            uid.and_then(|uid| self.comparison.diff().corresponding_uid(side, Uid(uid)));
+        Ok(counterpart.map(|uid| uid.0))
     }
 
-    /// Returns the call whose event is at position `uid` in the `traceEvents` of `side`. The attribute `partner` of the
+    /// Returns the call whose event is at position `uid` in the `traceEvents` of `side`. The attribute `counterpart` of the
     /// call is its counterpart.
     ///
     /// Raises `UsageError` if there is no such event or the event is not part of the comparison.

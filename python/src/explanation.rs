@@ -41,8 +41,8 @@ impl Explanation {
 
     /// The call's counterpart in the other trace; `None` if the call has no counterpart.
     #[getter]
-    fn partner(&self) -> Option<Node> {
-        self.explanation.partner.as_ref().map(|evidence| self.other(evidence))
+    fn counterpart(&self) -> Option<Node> {
+        self.explanation.counterpart.as_ref().map(|evidence| self.other(evidence))
     }
 
     /// `same`, `renamed`, `moved`, `trace1_only` or `trace2_only`.
@@ -68,7 +68,7 @@ impl Explanation {
     /// The evidence for the match, as a dictionary; `None` if there is no counterpart.
     #[getter]
     fn evidence<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        self.explanation.partner.as_ref().map(|found| evidence(py, found)).transpose()
+        self.explanation.counterpart.as_ref().map(|found| evidence(py, found)).transpose()
     }
 
     /// Other calls at this call site that could have been the counterpart, best candidate first. Each item is a tuple

@@ -15,11 +15,11 @@ use tracetree::{Analysis, CallTree, Side};
 /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
 /// ...                    "examples/traces/resnet.cuda.json.gz")
 /// >>> node = d.node(uid=38)
-/// >>> node.name, node.kind, node.partner.uid
+/// >>> node.name, node.kind, node.counterpart.uid
 /// ('aten::_convolution', 'op', 35)
 /// >>> [child.name for child in node.children]
 /// ['aten::miopen_convolution']
-/// >>> [child.name for child in node.partner.children]
+/// >>> [child.name for child in node.counterpart.children]
 /// ['aten::cudnn_convolution', 'aten::reshape', 'aten::add_']
 #[pyclass(frozen, eq, hash, module = "tracetree")]
 pub(crate) struct Node {
@@ -187,10 +187,10 @@ impl Node {
 
     /// The call's counterpart in the other trace; `None` if the call has no counterpart or is not part of a comparison.
     #[getter]
-    fn partner(&self) -> Option<Node> {
+    fn counterpart(&self) -> Option<Node> {
         let (analysis, side) = self.within.as_ref()?;
-        let partner = analysis.diff().partner(*side, self.call)?;
-        Some(Node::of_comparison(analysis, side.other(), partner))
+        let counterpart = analysis.diff().counterpart(*side, self.call)?;
+        Some(Node::of_comparison(analysis, side.other(), counterpart))
     }
 
     /// `same`, `renamed`, `moved`, `trace1_only` or `trace2_only`; `None` if the call is not part of a comparison.

@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// A message from the worker threads to the caller.
 enum Message<T> {
-    Told(Stage),
+    Reached(Stage),
     Done(std::thread::Result<T>),
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Teller<T>(Sender<Message<T>>);
 impl<T> Teller<T> {
     /// Reports a stage. If the caller was interrupted, the message is dropped.
     pub(crate) fn tell(&self, stage: Stage) {
-        let _ = self.0.send(Message::Told(stage));
+        let _ = self.0.send(Message::Reached(stage));
     }
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn run<T: Send + 'static>(
         let answer = match message {
             Ok(Message::Done(Ok(result))) => return Ok(result),
             Ok(Message::Done(Err(panic))) => return Err(broken(panic.as_ref())),
-            Ok(Message::Told(stage)) => tell(watch, stage).and_then(|()| py.check_signals()),
+            Ok(Message::Reached(stage)) => tell(watch, stage).and_then(|()| py.check_signals()),
             Err(RecvTimeoutError::Timeout) => py.check_signals(),
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(broken(&"the worker thread ended without a result"));

@@ -134,27 +134,27 @@ def test_explain_is_what_the_command_line_prints(pair: tuple[Path, Path]) -> Non
     assert explanation.node.name == "aten::miopen_convolution"
     assert explanation.relation == "renamed"
     assert explanation.confidence == "likely"
-    assert explanation.partner is not None
-    assert explanation.partner.name == "aten::cudnn_convolution"
+    assert explanation.counterpart is not None
+    assert explanation.counterpart.name == "aten::cudnn_convolution"
     assert explanation.evidence is not None and not explanation.evidence["same_name"]
-    mirrored = tracetree.diff(*paths).explain(candidate=explanation.partner.uid)
-    assert mirrored.partner == mirrored.partner and mirrored.partner is not None
-    assert mirrored.partner.uid == 39
+    mirrored = tracetree.diff(*paths).explain(candidate=explanation.counterpart.uid)
+    assert mirrored.counterpart == mirrored.counterpart and mirrored.counterpart is not None
+    assert mirrored.counterpart.uid == 39
 
 
 def test_every_match_names_its_pass(d: tracetree.Comparison) -> None:
     passes = set()
     for side in ("baseline", "candidate"):
         for node in d.find('op("*")', side):
-            assert (node.matched_by is None) == (node.partner is None)
-            if node.partner is not None:
-                assert node.matched_by == node.partner.matched_by
+            assert (node.matched_by is None) == (node.counterpart is None)
+            if node.counterpart is not None:
+                assert node.matched_by == node.counterpart.matched_by
                 passes.add(node.matched_by)
     assert {"siblings", "variants"} <= passes and "pinned" not in passes
     explanation = d.explain(baseline=39)
     assert explanation.matched_by == d.node(39).matched_by == "variants"
     assert f"(pass {explanation.matched_by})" in str(explanation)
-    alone = next(node for node in d.find('op("*")') if node.partner is None and node.uid is not None)
+    alone = next(node for node in d.find('op("*")') if node.counterpart is None and node.uid is not None)
     assert d.explain(baseline=alone.uid).matched_by is None
 
 
@@ -163,12 +163,12 @@ def test_calls_can_be_matched_by_the_user(real: Path) -> None:
     one, other = 'module("Block_0")', 'module("Block_1")'
     pin = f"{one} = {other}"
     free = tracetree.diff(*pair)
-    assert {node.partner.name for node in free.find(one) if node.partner} == {"nn.Module: Block_0"}
+    assert {node.counterpart.name for node in free.find(one) if node.counterpart} == {"nn.Module: Block_0"}
     for given in (pin, [pin]):
         pinned = tracetree.diff(*pair, match=given)
         found = pinned.find(one)
         assert len(found) == len(pinned.find(other, "candidate")) == 3
-        assert {(node.partner.name, node.matched_by) for node in found if node.partner} == {
+        assert {(node.counterpart.name, node.matched_by) for node in found if node.counterpart} == {
             ("nn.Module: Block_1", "pinned")
         }
     with pytest.raises(tracetree.UsageError, match="no call matches"):
@@ -213,8 +213,8 @@ def test_a_node_knows_its_surroundings(d: tracetree.Comparison) -> None:
     left = iter(names)
     assert all(name in left for name in row["kernel_names_baseline"])
     assert node.arguments["input_shape"] == row["input_shape_baseline"]
-    assert node.partner is not None and node.partner.partner == node
-    assert node.partner.uid == row["uid_candidate"] and node.partner.side == "candidate"
+    assert node.counterpart is not None and node.counterpart.counterpart == node
+    assert node.counterpart.uid == row["uid_candidate"] and node.counterpart.side == "candidate"
     assert node.relation == "same"
     assert node.confidence == "firm"
 
@@ -223,7 +223,7 @@ def test_a_node_of_one_tree_has_no_counterpart(pair: tuple[Path, Path]) -> None:
     trace = tracetree.open(pair[0])
     tree = trace.tree()
     node = tree.node(38)
-    assert (node.partner, node.relation, node.side) == (None, None, None)
+    assert (node.counterpart, node.relation, node.side) == (None, None, None)
     assert node.confidence is None
     assert len(list(tree)) == len(tree)
     assert [root.parent for root in tree.roots] == [None] * len(tree.roots)

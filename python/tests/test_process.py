@@ -60,7 +60,7 @@ def test_a_loop_of_comparisons_does_not_grow_memory() -> None:
             d.table(name).to_pylist()
         d._repr_html_()
         node = d.node(4)
-        assert node.partner is not None
+        assert node.counterpart is not None
 
     for _ in range(50):
         once()
@@ -97,7 +97,7 @@ def test_a_comparison_outlives_its_file(pair: tuple[Path, Path], tmp_path: Path)
     copy.write_bytes(pair[0].read_bytes())
     d = tracetree.diff(copy, pair[1])
     copy.unlink()
-    assert len(d.rows) == 469 and d.node(38).partner is not None
+    assert len(d.rows) == 469 and d.node(38).counterpart is not None
     assert d.report(tmp_path / "report")
 
 

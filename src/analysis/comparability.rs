@@ -118,17 +118,17 @@ fn check_whole(diff: &TraceDiff, names: &PerSide<String>, notes: &mut Notes) {
 /// Compares the architectures of the models, if each trace contains enough evidence for its architecture.
 fn check_architecture(diff: &TraceDiff, notes: &mut Notes) {
     let found = PerSide::from_fn(|side| diff.program(side).architecture());
-    let told = found.map(|found| found.filter(|found| !found.is_thin));
-    if let PerSide { baseline: Some(one), candidate: Some(two) } = told {
+    let shown = found.map(|found| found.filter(|found| !found.is_thin));
+    if let PerSide { baseline: Some(one), candidate: Some(two) } = shown {
         notes.add(
             "DIFFERENT_ARCHITECTURE",
             u64::from(one.what != two.what),
             "compare two runs of the same model",
             || {
-                let told = |found: &Found<Architecture>| {
+                let shown = |found: &Found<Architecture>| {
                     format!("{} ({})", found.what.label(), found.evidence.join(", "))
                 };
-                format!("the models have different architectures: {} | {}", told(one), told(two))
+                format!("the models have different architectures: {} | {}", shown(one), shown(two))
             },
         );
     }
@@ -164,8 +164,8 @@ fn check_windows(
     notes: &mut Notes,
 ) {
     let windows = diff.windows();
-    let told = |window: &Window| {
-        let [one, two] = Side::BOTH.map(|side| window.told(side));
+    let shown = |window: &Window| {
+        let [one, two] = Side::BOTH.map(|side| window.shown(side));
         let common = window.common().map_or_else(
             || "the recordings have no layer in common".to_owned(),
             |common| format!("both contain {common}"),
@@ -177,13 +177,13 @@ fn check_windows(
         windows.len() as u64,
         "compare individual layers in layers.csv: the totals cover different work",
         || {
-            let told: Vec<String> = windows.iter().map(told).collect();
+            let shown: Vec<String> = windows.iter().map(shown).collect();
             let times = common_layers(diff, ledger, pairs).map_or_else(String::new, |(count, [one, two])| {
                 let [a, b] = Side::BOTH.map(|side| &names[side]);
                 let layers = counted(count as u64, "layer");
                 format!("; the median of the {layers} that both contain takes {one:.3} ms in {a} and {two:.3} ms in {b}")
             });
-            format!("the recordings contain different layers: {}{times}", examples(&told))
+            format!("the recordings contain different layers: {}{times}", examples(&shown))
         },
     );
 }
@@ -233,8 +233,9 @@ fn differing_arguments(diff: &TraceDiff, ledger: &Ledger) -> [Vec<String>; 2] {
     let counts = |call| ledger.measure() == Measure::HostSelfTime || a.is_gpu_path(call);
     for call in a.calls().filter(|&call| a.kind(call) == CallKind::Op && counts(call)) {
         let is_common = diff.relation(Side::Baseline, call).is_common();
-        let partner = diff.partner(Side::Baseline, call).filter(|_| is_common);
-        let both = partner.and_then(|partner| Some((a.arguments(call)?, b.arguments(partner)?)));
+        let counterpart = diff.counterpart(Side::Baseline, call).filter(|_| is_common);
+        let both = counterpart
+            .and_then(|counterpart| Some((a.arguments(call)?, b.arguments(counterpart)?)));
         let Some((one, two)) = both else { continue };
         for (found, (one, two)) in
             found.iter_mut().zip([(one.dims, two.dims), (one.types, two.types)])
@@ -275,9 +276,9 @@ fn check_tokens_and_steps(
         },
     );
     let tokens = steps.as_ref().map(|steps| {
-        let told = steps.spans().iter().filter_map(|step| step.tokens);
-        let told: Vec<f64> = told.map(|tokens| tokens as f64).collect();
-        (!told.is_empty()).then(|| median(&told))
+        let shown = steps.spans().iter().filter_map(|step| step.tokens);
+        let shown: Vec<f64> = shown.map(|tokens| tokens as f64).collect();
+        (!shown.is_empty()).then(|| median(&shown))
     });
     if let PerSide { baseline: Some(one), candidate: Some(two) } = tokens {
         notes.add(

@@ -122,7 +122,7 @@ struct Condition {
     code: &'static str,
     hint: &'static str,
     what: &'static str,
-    told: PerSide<Option<String>>,
+    shown: PerSide<Option<String>>,
 }
 
 impl Condition {
@@ -130,14 +130,19 @@ impl Condition {
         code: &'static str,
         hint: &'static str,
         what: &'static str,
-        told: PerSide<Option<String>>,
+        shown: PerSide<Option<String>>,
     ) -> Condition {
-        Condition { code, hint, what, told: told.map(|text| text.filter(|text| !text.is_empty())) }
+        Condition {
+            code,
+            hint,
+            what,
+            shown: shown.map(|text| text.filter(|text| !text.is_empty())),
+        }
     }
 
     /// Adds a note if both sides recorded the condition with different values.
     fn note(self, notes: &mut Notes) {
-        if let PerSide { baseline: Some(one), candidate: Some(two) } = self.told {
+        if let PerSide { baseline: Some(one), candidate: Some(two) } = self.shown {
             notes.add(self.code, u64::from(one != two), self.hint, || {
                 format!("{}: {one} → {two}", self.what)
             });

@@ -54,12 +54,12 @@ pub(super) fn differing(diff: &TraceDiff) -> Vec<String> {
             surplus > of(&replaced[side]) && !is_wrapper && !is_window
         })
     };
-    let told = |name: &str| {
+    let shown = |name: &str| {
         let [one, two] =
             Side::BOTH.map(|side| classes[side].get(name).copied().unwrap_or_default());
         format!("{name} ({one} | {two})")
     };
-    names.into_iter().filter(|name| is_other(name)).map(told).collect()
+    names.into_iter().filter(|name| is_other(name)).map(shown).collect()
 }
 
 fn instances(tree: &CallTree) -> BTreeSet<&str> {
@@ -102,7 +102,7 @@ impl Compiled {
             Some(at) => diff.regions()[at].side != side && self.stands_for[side.other()],
             None => {
                 self.has_regions[side.other()]
-                    && diff.partner(side, call).is_none()
+                    && diff.counterpart(side, call).is_none()
                     && is_called_in_region(diff, side, call)
             }
         };
@@ -115,8 +115,10 @@ impl Compiled {
 fn is_called_in_region(diff: &TraceDiff, side: Side, module: CallId) -> bool {
     let (tree, other) = (diff.tree(side), diff.tree(side.other()));
     let ops = tree.subtree(module).filter(|&call| tree.kind(call) == CallKind::Op);
-    let mut partners = ops.filter_map(|op| diff.partner(side, op));
-    partners.any(|partner| other.ancestors(partner).any(|above| is_generated(other.name(above))))
+    let mut counterparts = ops.filter_map(|op| diff.counterpart(side, op));
+    counterparts.any(|counterpart| {
+        other.ancestors(counterpart).any(|above| is_generated(other.name(above)))
+    })
 }
 
 /// Whether the regions on one side may come from the same model as the calls that they replaced. The answer

@@ -139,6 +139,8 @@ impl Groups {
 fn baseline(diff: &TraceDiff, side: Side, call: CallId) -> CallId {
     match side {
         Side::Baseline => call,
-        Side::Candidate => diff.partner(side, call).expect("every common call has a counterpart"),
+        Side::Candidate => {
+            diff.counterpart(side, call).expect("every common call has a counterpart")
+        }
     }
 }

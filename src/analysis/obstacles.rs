@@ -5,7 +5,7 @@ use super::comparability::{Comparability, OTHER_MODEL};
 use super::robust::median;
 use super::runs::{Run, evidence};
 use crate::diff::TraceDiff;
-use crate::program::{Footing, LOST_LAUNCHES, Obstacle};
+use crate::program::{LOST_LAUNCHES, Obstacle, SideFacts};
 use crate::side::PerSide;
 
 /// The reasons why the two traces cannot be used to check time limits; empty if they can be used. One possible
@@ -17,12 +17,12 @@ pub fn obstacles(
     runs: &PerSide<Vec<Run>>,
     comparability: &Comparability,
 ) -> Vec<Obstacle> {
-    let footings = PerSide::from_fn(|side| {
-        let mut footing = Footing::of(diff.program(side));
-        footing.runs = evidence(diff, runs, side);
-        footing
+    let facts = PerSide::from_fn(|side| {
+        let mut facts = SideFacts::of(diff.program(side));
+        facts.runs = evidence(diff, runs, side);
+        facts
     });
-    let mut found = Obstacle::between(footings.as_ref(), LOST_LAUNCHES);
+    let mut found = Obstacle::between(facts.as_ref(), LOST_LAUNCHES);
     let other = OTHER_MODEL.iter().filter_map(|code| comparability.both.get(code));
     found.extend(other.map(|note| Obstacle::OtherProgram(note.message.clone())));
     found.extend(other_scale(diff, ledger));
@@ -33,7 +33,7 @@ pub fn obstacles(
 /// differ, because the difference between two devices has no limit.
 #[doc(hidden)]
 pub fn other_scale(diff: &TraceDiff, ledger: &Ledger) -> Option<Obstacle> {
-    let platforms = PerSide::from_fn(|side| Footing::of(diff.program(side)).devices);
+    let platforms = PerSide::from_fn(|side| SideFacts::of(diff.program(side)).devices);
     let is_one_device = platforms.baseline == platforms.candidate;
     implausible_scale(ledger).filter(|_| is_one_device).map(Obstacle::OtherScale)
 }

@@ -132,11 +132,11 @@ mod tests {
         let still = [10.0, 10.2, 9.9, 10.1, 9.8];
         let late = [10.0, 70.1, 9.9, 10.1, 9.8];
         let found = |a: &[f64], b: &[f64]| Few::among(&PerSide::new(a.to_vec(), b.to_vec()));
-        let told = found(&still, &late).expect("one stands out");
-        assert_eq!((told.side, told.count, told.of), (Side::Candidate, 1, 5));
-        assert_eq!(told.words("steps"), "in 1 of 5 candidate steps: +0.060 ms");
+        let shown = found(&still, &late).expect("one stands out");
+        assert_eq!((shown.side, shown.count, shown.of), (Side::Candidate, 1, 5));
+        assert_eq!(shown.words("steps"), "in 1 of 5 candidate steps: +0.060 ms");
         let back = found(&late, &still).expect("one stands out");
-        assert_eq!((back.side, back.count, back.excess), (Side::Baseline, 1, told.excess));
+        assert_eq!((back.side, back.count, back.excess), (Side::Baseline, 1, shown.excess));
     }
 
     #[test]

@@ -11,7 +11,7 @@ const LONGEST: usize = 24;
 /// The display names of two traces. Non-empty names in `given` are kept; each empty name is replaced with a
 /// chosen name.
 pub(super) fn of(traces: PerSide<&Trace>, given: &PerSide<String>) -> PerSide<String> {
-    let told_apart = |names: PerSide<Option<String>>| match names {
+    let distinct = |names: PerSide<Option<String>>| match names {
         PerSide { baseline: Some(a), candidate: Some(b) }
             if a != b && [&a, &b].iter().all(|name| is_short(name)) =>
         {
@@ -20,10 +20,10 @@ pub(super) fn of(traces: PerSide<&Trace>, given: &PerSide<String>) -> PerSide<St
         PerSide { .. } => None,
     };
     let labels = PerSide::from_fn(|side: Side| side.word().to_owned());
-    let found = told_apart(traces.map(model))
-        .or_else(|| told_apart(traces.map(board)))
-        .or_else(|| told_apart(traces.map(file)))
-        .or_else(|| told_apart(traces.map(folder)))
+    let found = distinct(traces.map(model))
+        .or_else(|| distinct(traces.map(board)))
+        .or_else(|| distinct(traces.map(file)))
+        .or_else(|| distinct(traces.map(folder)))
         .unwrap_or_else(|| labels.clone());
     let named = |found: &PerSide<String>| {
         PerSide::from_fn(|side| match given[side].as_str() {

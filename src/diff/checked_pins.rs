@@ -16,7 +16,7 @@ impl TraceDiff {
     pub fn check_pins(&self) -> Result<()> {
         let pins = &self.options().pins;
         for (a, b) in resolve(pins, self.trees())? {
-            if self.partner(Side::Baseline, a) == Some(b) {
+            if self.counterpart(Side::Baseline, a) == Some(b) {
                 continue;
             }
             let name = self.tree(Side::Baseline).name(a).to_owned();

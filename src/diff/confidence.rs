@@ -126,7 +126,7 @@ pub(super) fn weigh(
         groups: 0,
     };
     for a in 0..outlines.baseline.len() as u32 {
-        let b = pairing.partners.baseline[a as usize];
+        let b = pairing.counterparts.baseline[a as usize];
         if b == NONE {
             continue;
         }
@@ -152,7 +152,7 @@ fn contains_match(outline: &Outline<'_>, pairing: &Pairing, side: Side) -> Vec<b
     let mut matched = u32::MAX;
     for call in (0..outline.len() as u32).rev() {
         contains[call as usize] = matched < outline.end(call);
-        if pairing.partners[side][call as usize] != NONE {
+        if pairing.counterparts[side][call as usize] != NONE {
             matched = call;
         }
     }
@@ -182,7 +182,7 @@ impl Weighing<'_> {
         let outline = self.outlines[side];
         for call in outline.each_child(call) {
             let at = call as usize;
-            if self.pairing.partners[side][at] == NONE && self.contains_match[side][at] {
+            if self.pairing.counterparts[side][at] == NONE && self.contains_match[side][at] {
                 self.list(side, call, list);
             } else if !outline.is_query(call) {
                 list.push(call);
@@ -216,7 +216,7 @@ impl Weighing<'_> {
         let place: FxHashMap<u32, usize> = lists.candidate.iter().copied().zip(0..).collect();
         // Positions of the matches whose calls did not move.
         let in_place = lists.baseline.iter().enumerate().filter_map(|(i, &a)| {
-            let j = *place.get(&self.pairing.partners.baseline[a as usize])?;
+            let j = *place.get(&self.pairing.counterparts.baseline[a as usize])?;
             (self.pairing.relations.baseline[a as usize] != Relation::Moved).then_some((i, j))
         });
         let in_place: Vec<(usize, usize)> = in_place.collect();
@@ -265,7 +265,7 @@ impl Weighing<'_> {
     fn agree(&self, lists: PerSide<&[u32]>) -> bool {
         lists.baseline.len() == lists.candidate.len()
             && lists.baseline.iter().zip(lists.candidate).all(|(&a, &b)| {
-                self.pairing.partners.baseline[a as usize] == b
+                self.pairing.counterparts.baseline[a as usize] == b
                     && self.key(Side::Baseline, a) == self.key(Side::Candidate, b)
             })
     }
@@ -275,7 +275,7 @@ impl Weighing<'_> {
         match (lists.baseline, lists.candidate) {
             (&[a], &[b]) => {
                 (agrees || self.outlines.baseline.is_gpu(a))
-                    && self.pairing.partners.baseline[a as usize] == b
+                    && self.pairing.counterparts.baseline[a as usize] == b
                     && self.pairing.relations.baseline[a as usize] != Relation::Moved
             }
             (_, _) => false,

@@ -58,7 +58,7 @@ impl TraceDiff {
         let tree = self.tree(side);
         let may_be_structure = match tree.kind(call) {
             CallKind::Runtime => tree.is_gpu_path(call),
-            CallKind::Gpu => tree.launch(call).is_none() || self.partner(side, call).is_none(),
+            CallKind::Gpu => tree.launch(call).is_none() || self.counterpart(side, call).is_none(),
             CallKind::Thread | CallKind::Unlinked | CallKind::Frame | CallKind::Op => true,
         };
         may_be_structure
@@ -73,7 +73,7 @@ impl TraceDiff {
         let tree = self.tree(side);
         let mut alone = std::iter::once(call)
             .chain(tree.ancestors(call))
-            .take_while(|&above| self.partner(side, above).is_none());
+            .take_while(|&above| self.counterpart(side, above).is_none());
         alone.any(|above| self.plain_name(side, above).starts_with(PROFILER))
     }
 

@@ -49,7 +49,7 @@ pub struct PairEvidence {
     /// Difference between the positions of the two calls among their siblings.
     pub distance: u32,
     /// The call that `call` is matched with, if any.
-    pub partner: Option<CallId>,
+    pub counterpart: Option<CallId>,
     /// The long words that both names contain, with their weights; empty if both calls have the same key.
     pub words: Vec<SharedWord>,
 }
@@ -66,7 +66,7 @@ pub struct Explanation {
     /// The pass of the alignment that matched the call; `None` if the call has no counterpart.
     pub pass: Option<Pass>,
     /// The evidence for the call's counterpart; `None` if the call has no counterpart.
-    pub partner: Option<PairEvidence>,
+    pub counterpart: Option<PairEvidence>,
     /// The best alternative counterparts at the same position in the opposite trace, best first.
     pub others: Vec<PairEvidence>,
 }
@@ -95,11 +95,11 @@ impl TraceDiff {
             side,
             position: position(self.tree(side), call),
         };
-        let partner = self.partner(side, call);
+        let counterpart = self.counterpart(side, call);
         let mut others: Vec<PairEvidence> = view
             .place_of(call)
             .into_iter()
-            .filter(|&(other, _)| Some(other) != partner)
+            .filter(|&(other, _)| Some(other) != counterpart)
             .map(|(other, position)| view.evidence(call, other, position))
             .filter(|evidence| evidence.same_key || evidence.shared > 0)
             .collect();
@@ -119,8 +119,8 @@ impl TraceDiff {
             call,
             relation: self.relation(side, call),
             pass: self.matched_by(side, call),
-            partner: partner.map(|partner| {
-                view.evidence(call, partner, position(self.tree(side.other()), partner))
+            counterpart: counterpart.map(|counterpart| {
+                view.evidence(call, counterpart, position(self.tree(side.other()), counterpart))
             }),
             others,
         }
@@ -131,7 +131,7 @@ impl TraceDiff {
     /// The matched pairs of thread roots.
     fn thread_pairs(&self) -> Vec<(u32, u32)> {
         let roots = self.tree(Side::Baseline).roots();
-        let pair = |root| Some((root, self.partner(Side::Baseline, root)?));
+        let pair = |root| Some((root, self.counterpart(Side::Baseline, root)?));
         roots.filter_map(pair).map(|(a, b)| (a.0, b.0)).collect()
     }
 }
@@ -140,12 +140,12 @@ impl Explanation {
     /// Describes in words why a possible counterpart was not chosen.
     #[doc(hidden)]
     pub fn why_not(&self, other: &PairEvidence) -> String {
-        let taken = match other.partner {
+        let taken = match other.counterpart {
             Some(_) if !other.same_subtree => "; it has a counterpart of its own",
             Some(_) => "; its own counterpart is nearer",
             None => "",
         };
-        let best = self.partner.as_ref();
+        let best = self.counterpart.as_ref();
         let reason = match best {
             _ if !other.same_key => "different name".to_owned(),
             Some(best) if best.same_subtree && !other.same_subtree => {
@@ -197,11 +197,11 @@ impl View<'_> {
             .diff
             .tree(self.side)
             .ancestors(call)
-            .find_map(|above| self.diff.partner(self.side, above));
+            .find_map(|above| self.diff.counterpart(self.side, above));
         let beside = self
             .diff
-            .partner(self.side, call)
-            .and_then(|partner| self.diff.tree(other).parent(partner));
+            .counterpart(self.side, call)
+            .and_then(|counterpart| self.diff.tree(other).parent(counterpart));
         let mut calls: Vec<(CallId, u32)> = [above, beside]
             .into_iter()
             .flatten()
@@ -228,7 +228,7 @@ impl View<'_> {
             shared,
             of: mine.weight(call.0).max(theirs.weight(other.0)),
             distance: self.position.abs_diff(position),
-            partner: self.diff.partner(self.side.other(), other),
+            counterpart: self.diff.counterpart(self.side.other(), other),
             words: self.words(call, other),
         }
     }
@@ -263,7 +263,7 @@ mod tests {
             shared,
             of,
             distance: 3,
-            partner: None,
+            counterpart: None,
             words: Vec::new(),
         }
     }
@@ -290,7 +290,7 @@ mod tests {
                 call: CallId(0),
                 relation: Relation::Same,
                 pass: None,
-                partner: best,
+                counterpart: best,
                 others: Vec::new(),
             };
             explanation.why_not(other)
@@ -309,9 +309,9 @@ mod tests {
         let more = evidence(false, false, 2, 4);
         assert_eq!(why(&more, little), "more similar, but 3 siblings away");
         assert_eq!(why(&more, None), "2 of 4 in common");
-        let taken = PairEvidence { partner: Some(CallId(7)), ..evidence(true, true, 4, 4) };
+        let taken = PairEvidence { counterpart: Some(CallId(7)), ..evidence(true, true, 4, 4) };
         assert!(why(&taken, best()).ends_with("; its own counterpart is nearer"));
-        let taken = PairEvidence { partner: Some(CallId(7)), ..evidence(false, true, 4, 4) };
+        let taken = PairEvidence { counterpart: Some(CallId(7)), ..evidence(false, true, 4, 4) };
         assert!(why(&taken, best()).ends_with("; it has a counterpart of its own"));
     }
 }

@@ -133,9 +133,9 @@ impl MergedTree {
         self.calls.is_empty()
     }
 
-    pub(super) fn build(trees: PerSide<&CallTree>, partners: &PerSide<Vec<u32>>) -> MergedTree {
+    pub(super) fn build(trees: PerSide<&CallTree>, counterparts: &PerSide<Vec<u32>>) -> MergedTree {
         let (drafts, children) = {
-            let drafts = Drafts::new(trees, partners);
+            let drafts = Drafts::new(trees, counterparts);
             let children = drafts.children();
             (drafts.calls, children)
         };
@@ -143,7 +143,7 @@ impl MergedTree {
             calls: Vec::with_capacity(drafts.len()),
             depths: Vec::with_capacity(drafts.len()),
             parents: Vec::with_capacity(drafts.len()),
-            of_calls: partners.as_ref().map(|column| vec![NONE; column.len()]),
+            of_calls: counterparts.as_ref().map(|column| vec![NONE; column.len()]),
         };
         let mut stack: Vec<(u32, u32, u32)> =
             children.roots().iter().rev().map(|&d| (d, NONE, 0)).collect();
@@ -180,11 +180,12 @@ struct Drafts {
 }
 
 impl Drafts {
-    fn new(trees: PerSide<&CallTree>, partners: &PerSide<Vec<u32>>) -> Drafts {
-        let alone = partners.candidate.iter().filter(|&&partner| partner == NONE).count();
+    fn new(trees: PerSide<&CallTree>, counterparts: &PerSide<Vec<u32>>) -> Drafts {
+        let alone =
+            counterparts.candidate.iter().filter(|&&counterpart| counterpart == NONE).count();
         let mut calls = Vec::with_capacity(trees.baseline.len() + alone);
-        calls.extend((0..).zip(partners.baseline.iter().copied()));
-        let mut of_candidate = partners.candidate.clone();
+        calls.extend((0..).zip(counterparts.baseline.iter().copied()));
+        let mut of_candidate = counterparts.candidate.clone();
         for (call, draft) in (0..).zip(&mut of_candidate).filter(|(_, draft)| **draft == NONE) {
             *draft = calls.len() as u32;
             calls.push((NONE, call));
@@ -275,10 +276,10 @@ impl Above<'_> {
         (self.of_candidate[two.index()] == one.0).then_some(one.0)
     }
 
-    /// The nearest node above `call` that is unmatched, or that also encloses `partner`. The counterpart of a node
-    /// above `call` does not always enclose `partner`: if the node is a renamed op, `partner` can be a sibling of the
+    /// The nearest node above `call` that is unmatched, or that also encloses `counterpart`. The counterpart of a node
+    /// above `call` does not always enclose `counterpart`: if the node is a renamed op, `counterpart` can be a sibling of the
     /// node's counterpart.
-    fn of_pair(&self, side: Side, call: CallId, partner: CallId) -> u32 {
+    fn of_pair(&self, side: Side, call: CallId, counterpart: CallId) -> u32 {
         self.trees[side]
             .ancestors(call)
             .map(|above| self.draft(side, above))
@@ -286,7 +287,7 @@ impl Above<'_> {
                 MergedNode::Only(..) => true,
                 node @ MergedNode::Both(..) => node
                     .call(side.other())
-                    .is_some_and(|above| self.trees[side.other()].is_below(partner, above)),
+                    .is_some_and(|above| self.trees[side.other()].is_below(counterpart, above)),
             })
             .unwrap_or(NONE)
     }

@@ -137,7 +137,7 @@ impl TraceDiff {
             mirrored(align_in_order(plain.swap(), &options, &pins, &windows))
         };
         // From now on, only the merged tree stores the matching.
-        let merged = MergedTree::build(trees, &std::mem::take(&mut pairing.partners));
+        let merged = MergedTree::build(trees, &std::mem::take(&mut pairing.counterparts));
         let compared_steps =
             pairing.steps.as_deref().map(|pairs| step_pairs::compared(plain, pairs));
         let mut notes = Notes::default();
@@ -196,7 +196,7 @@ impl TraceDiff {
 
     /// The counterpart of a call in the opposite trace.
     #[inline]
-    pub fn partner(&self, side: Side, call: CallId) -> Option<CallId> {
+    pub fn counterpart(&self, side: Side, call: CallId) -> Option<CallId> {
         self.merged.node(self.merged.of(side, call)).call(side.other())
     }
 
@@ -208,13 +208,13 @@ impl TraceDiff {
     /// The confidence of a call's match; `None` if the call has no counterpart.
     #[doc(hidden)]
     pub fn confidence(&self, side: Side, call: CallId) -> Option<Confidence> {
-        self.partner(side, call).map(|_| self.confidences.of(side, call.index()))
+        self.counterpart(side, call).map(|_| self.confidences.of(side, call.index()))
     }
 
     /// The pass of the alignment that matched a call; `None` if the call has no counterpart.
     #[doc(hidden)]
     pub fn matched_by(&self, side: Side, call: CallId) -> Option<Pass> {
-        self.partner(side, call).map(|_| self.passes[side][call.index()])
+        self.counterpart(side, call).map(|_| self.passes[side][call.index()])
     }
 
     /// The pairs of compared steps, in baseline order; the candidate may run the steps in a different order. Calls in a
@@ -277,14 +277,14 @@ impl TraceDiff {
     #[doc(hidden)]
     pub fn is_known_deeper(&self, side: Side, call: CallId) -> bool {
         let tree = self.tree(side);
-        let Some(known) = tree.captured_as(call).filter(|_| self.partner(side, call).is_none())
+        let Some(known) = tree.captured_as(call).filter(|_| self.counterpart(side, call).is_none())
         else {
             return false;
         };
         let launch = tree.ancestors(call).find(|&above| !tree.is_captured(above));
-        let partner = launch.and_then(|launch| self.partner(side, launch));
+        let counterpart = launch.and_then(|launch| self.counterpart(side, launch));
         let other = self.tree(side.other());
-        partner.is_some_and(|launch| match known {
+        counterpart.is_some_and(|launch| match known {
             CapturedAs::Call => other.is_bare_replay(launch),
             CapturedAs::Part => other.known_below(launch) != Some(CapturedAs::Part),
         })
@@ -395,7 +395,7 @@ fn mirrored((pairing, regions, confidences): Aligned) -> Aligned {
         kept @ (Relation::Same | Relation::Renamed | Relation::Moved | Relation::Replaced) => *kept,
     };
     let pairing = Pairing {
-        partners: pairing.partners.swap(),
+        counterparts: pairing.counterparts.swap(),
         relations: pairing.relations.swap().map(|column| column.iter().map(turn).collect()),
         passes: pairing.passes.swap(),
         cut_blocks: pairing.cut_blocks,

@@ -9,7 +9,7 @@ use crate::side::PerSide;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pairing {
     /// The counterpart of each call; `NONE` for unmatched calls.
-    pub(super) partners: PerSide<Vec<u32>>,
+    pub(super) counterparts: PerSide<Vec<u32>>,
     /// How each call relates to its counterpart.
     pub(super) relations: PerSide<Vec<Relation>>,
     /// The pass that matched each call; meaningless for unmatched calls.

@@ -75,7 +75,7 @@ pub(super) fn pair(
             }
         }
         for side in Side::BOTH {
-            left[side].retain(|op| pairing.partners[side][op.call as usize] == NONE);
+            left[side].retain(|op| pairing.counterparts[side][op.call as usize] == NONE);
         }
     }
 }
@@ -118,17 +118,17 @@ fn pooled(
 }
 
 fn unlink(pairing: &mut Pairing, side: Side, call: u32) {
-    let partner = std::mem::replace(&mut pairing.partners[side][call as usize], NONE);
+    let counterpart = std::mem::replace(&mut pairing.counterparts[side][call as usize], NONE);
     pairing.relations[side][call as usize] = Relation::only(side);
-    if partner != NONE {
-        pairing.partners[side.other()][partner as usize] = NONE;
-        pairing.relations[side.other()][partner as usize] = Relation::only(side.other());
+    if counterpart != NONE {
+        pairing.counterparts[side.other()][counterpart as usize] = NONE;
+        pairing.relations[side.other()][counterpart as usize] = Relation::only(side.other());
     }
 }
 
 fn link(pairing: &mut Pairing, one: u32, two: u32) {
-    for (side, call, partner) in [(Side::Baseline, one, two), (Side::Candidate, two, one)] {
-        pairing.partners[side][call as usize] = partner;
+    for (side, call, counterpart) in [(Side::Baseline, one, two), (Side::Candidate, two, one)] {
+        pairing.counterparts[side][call as usize] = counterpart;
         pairing.relations[side][call as usize] = Relation::Moved;
         pairing.passes[side][call as usize] = Pass::Pool;
     }

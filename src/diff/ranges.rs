@@ -87,7 +87,7 @@ pub(super) fn pair(
         }
     }
     for (a, mine) in &around.baseline {
-        let Some(theirs) = around.candidate.get(&pairing.partners.baseline[*a as usize]) else {
+        let Some(theirs) = around.candidate.get(&pairing.counterparts.baseline[*a as usize]) else {
             continue;
         };
         for &one in mine {
@@ -107,9 +107,9 @@ pub(super) fn pair(
     found.sort_unstable();
     for (_, one, two) in found {
         let (a, b) = (ranges.baseline[one] as usize, ranges.candidate[two] as usize);
-        if pairing.partners.baseline[a] == NONE && pairing.partners.candidate[b] == NONE {
-            pairing.partners.baseline[a] = b as u32;
-            pairing.partners.candidate[b] = a as u32;
+        if pairing.counterparts.baseline[a] == NONE && pairing.counterparts.candidate[b] == NONE {
+            pairing.counterparts.baseline[a] = b as u32;
+            pairing.counterparts.candidate[b] = a as u32;
             pairing.relations.baseline[a] = Relation::Renamed;
             pairing.relations.candidate[b] = Relation::Renamed;
             pairing.passes.baseline[a] = Pass::Ranges;
@@ -134,7 +134,7 @@ fn ranges_around(
         open.push(at);
         let calls = tree.children(CallId(range)).map(|call| call.0);
         let inside = calls.filter(|call| !position.contains_key(call));
-        for call in inside.filter(|&call| pairing.partners[side][call as usize] != NONE) {
+        for call in inside.filter(|&call| pairing.counterparts[side][call as usize] != NONE) {
             around.insert(call, open.iter().rev().take(WRAPPERS).copied().collect());
         }
     }

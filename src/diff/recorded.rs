@@ -90,7 +90,7 @@ pub(super) fn without_one_sided<'a>(
     });
     let recorded_of = recorded.as_ref().map(|roots| roots.iter().copied().collect());
     let recorded_of: PerSide<FxHashMap<u32, Recorded>> = recorded_of;
-    let partners: PerSide<FxHashMap<u32, u32>> = PerSide::new(
+    let counterparts: PerSide<FxHashMap<u32, u32>> = PerSide::new(
         threads.iter().copied().collect(),
         threads.iter().map(|&(a, b)| (b, a)).collect(),
     );
@@ -101,7 +101,7 @@ pub(super) fn without_one_sided<'a>(
             ranges[side].iter().for_each(|&range| hidden[range as usize] = true);
         }
         for &(root, mine) in &recorded[side] {
-            let other = partners[side].get(&root);
+            let other = counterparts[side].get(&root);
             let theirs = other
                 .map_or(anywhere[side.other()], |root| recorded_of[side.other()][root].can_have);
             let is_one_sided = |kind| mine.has[kind as usize] && !theirs[kind as usize];

@@ -19,7 +19,7 @@ pub(super) struct RenamedFrames {
 impl RenamedFrames {
     pub(super) fn of(outlines: PerSide<&Outline<'_>>, pairing: &Pairing) -> RenamedFrames {
         let mut matched: BTreeMap<(Key, Key), usize> = BTreeMap::new();
-        for (a, &b) in (0..).zip(&pairing.partners.baseline) {
+        for (a, &b) in (0..).zip(&pairing.counterparts.baseline) {
             let is_renamed = b != NONE
                 && pairing.relations.baseline[a as usize] == Relation::Renamed
                 && outlines.baseline.kind(a) == CallKind::Frame
@@ -37,9 +37,9 @@ impl RenamedFrames {
             calls.candidate.insert(*theirs, (0, 0));
         }
         for side in Side::BOTH.into_iter().filter(|_| !matched.is_empty()) {
-            for (key, &partner) in outlines[side].keys.iter().zip(&pairing.partners[side]) {
+            for (key, &counterpart) in outlines[side].keys.iter().zip(&pairing.counterparts[side]) {
                 if let Some((matched, all)) = calls[side].get_mut(key) {
-                    *matched += usize::from(partner != NONE);
+                    *matched += usize::from(counterpart != NONE);
                     *all += 1;
                 }
             }

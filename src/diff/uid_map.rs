@@ -26,7 +26,7 @@ impl TraceDiff {
     /// Candidate-only events follow, by uid.
     pub fn uid_map(&self) -> impl Iterator<Item = UidPair> + '_ {
         let pair = |side: Side| move |call| self.uid_pair(side, call);
-        let is_alone = |&call: &CallId| self.partner_event(Side::Candidate, call).is_none();
+        let is_alone = |&call: &CallId| self.counterpart_event(Side::Candidate, call).is_none();
         let alone = self.calls_by_uid(Side::Candidate).filter(is_alone);
         self.calls_by_uid(Side::Baseline)
             .map(pair(Side::Baseline))
@@ -40,14 +40,14 @@ impl TraceDiff {
     }
 
     #[inline]
-    fn partner_event(&self, side: Side, call: CallId) -> Option<EventId> {
-        self.tree(side.other()).event(self.partner(side, call)?)
+    fn counterpart_event(&self, side: Side, call: CallId) -> Option<EventId> {
+        self.tree(side.other()).event(self.counterpart(side, call)?)
     }
 
     fn uid_pair(&self, side: Side, call: CallId) -> UidPair {
         let uid = |side: Side, event| self.tree(side).trace().uid(event);
         let own = self.tree(side).event(call).map(|event| uid(side, event));
-        let other = self.partner_event(side, call).map(|event| uid(side.other(), event));
+        let other = self.counterpart_event(side, call).map(|event| uid(side.other(), event));
         let (baseline, candidate) = match side {
             Side::Baseline => (own, other),
             Side::Candidate => (other, own),
@@ -74,8 +74,8 @@ impl TraceDiff {
     /// let after = Trace::open("tests/fixtures/bias_add/candidate.json")?;
     /// let (baseline, candidate) = (CallTree::build(before), CallTree::build(after));
     /// let diff = TraceDiff::new(baseline, candidate);
-    /// let partner = diff.corresponding_uid(Side::Baseline, Uid(4)).expect("a partner");
-    /// assert_eq!(diff.corresponding_uid(Side::Candidate, partner), Some(Uid(4)));
+    /// let counterpart = diff.corresponding_uid(Side::Baseline, Uid(4)).expect("a counterpart");
+    /// assert_eq!(diff.corresponding_uid(Side::Candidate, counterpart), Some(Uid(4)));
     /// # Ok::<(), tracetree::Error>(())
     /// ```
     pub fn corresponding_uid(&self, side: Side, uid: Uid) -> Option<Uid> {
@@ -85,6 +85,6 @@ impl TraceDiff {
             .event_at(uid)
             .and_then(|event| self.tree(side).call_of(event))?;
         let other = self.tree(side.other());
-        other.event(self.partner(side, call)?).map(|event| other.trace().uid(event))
+        other.event(self.counterpart(side, call)?).map(|event| other.trace().uid(event))
     }
 }

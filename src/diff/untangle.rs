@@ -17,7 +17,7 @@ use crate::tree::{CallId, CallTree};
 /// its calls match each other: every pair that contradicts it also contradicts the pair of parents.
 pub(super) fn untangle(trees: PerSide<&CallTree>, pairing: &mut Pairing) {
     for a in trees.baseline.calls() {
-        let b = pairing.partners.baseline[a.index()];
+        let b = pairing.counterparts.baseline[a.index()];
         if b == NONE || stands_below_its_like(trees, pairing, a, CallId(b)) {
             continue;
         }
@@ -25,8 +25,8 @@ pub(super) fn untangle(trees: PerSide<&CallTree>, pairing: &mut Pairing) {
             .baseline
             .ancestors(a)
             .filter(|above| {
-                let partner = pairing.partners.baseline[above.index()];
-                partner != NONE && trees.candidate.is_below(CallId(partner), CallId(b))
+                let counterpart = pairing.counterparts.baseline[above.index()];
+                counterpart != NONE && trees.candidate.is_below(CallId(counterpart), CallId(b))
             })
             .collect();
         if crossing.is_empty() {
@@ -49,15 +49,15 @@ fn stands_below_its_like(
 ) -> bool {
     let [one, two] = [trees.baseline.parent(a), trees.candidate.parent(b)];
     match (one, two) {
-        (Some(one), Some(two)) => pairing.partners.baseline[one.index()] == two.0,
+        (Some(one), Some(two)) => pairing.counterparts.baseline[one.index()] == two.0,
         (None, None) => true,
         (Some(_), None) | (None, Some(_)) => false,
     }
 }
 
 fn dissolve(pairing: &mut Pairing, a: CallId) {
-    let b = std::mem::replace(&mut pairing.partners.baseline[a.index()], NONE);
-    pairing.partners.candidate[b as usize] = NONE;
+    let b = std::mem::replace(&mut pairing.counterparts.baseline[a.index()], NONE);
+    pairing.counterparts.candidate[b as usize] = NONE;
     pairing.relations[Side::Baseline][a.index()] = Relation::OnlyBaseline;
     pairing.relations[Side::Candidate][b as usize] = Relation::OnlyCandidate;
 }
@@ -83,7 +83,7 @@ mod tests {
     fn pairing(relations: [Relation; 2]) -> Pairing {
         let [outer, inner] = relations;
         Pairing {
-            partners: PerSide::new(vec![0, 2, 1], vec![0, 2, 1]),
+            counterparts: PerSide::new(vec![0, 2, 1], vec![0, 2, 1]),
             relations: PerSide::new(
                 vec![Relation::Same, outer, inner],
                 vec![Relation::Same, inner, outer],
@@ -97,8 +97,8 @@ mod tests {
         let trees = PerSide::new(tree("p", "a"), tree("b", "q"));
         let mut pairs = pairing([Relation::Same, Relation::Same]);
         untangle(trees.as_ref(), &mut pairs);
-        assert_eq!(pairs.partners.baseline, [0, 2, NONE]);
-        assert_eq!(pairs.partners.candidate, [0, NONE, 1]);
+        assert_eq!(pairs.counterparts.baseline, [0, 2, NONE]);
+        assert_eq!(pairs.counterparts.candidate, [0, NONE, 1]);
         assert_eq!(pairs.relations.baseline[2], Relation::OnlyBaseline);
     }
 
@@ -107,15 +107,15 @@ mod tests {
         let trees = PerSide::new(tree("p", "a"), tree("b", "q"));
         let mut pairs = pairing([Relation::Moved, Relation::Same]);
         untangle(trees.as_ref(), &mut pairs);
-        assert_eq!(pairs.partners.baseline, [0, NONE, 1]);
+        assert_eq!(pairs.counterparts.baseline, [0, NONE, 1]);
     }
 
     #[test]
     fn pairs_that_agree_stay() {
         let trees = PerSide::new(tree("p", "a"), tree("p", "a"));
         let mut pairs = pairing([Relation::Same, Relation::Same]);
-        pairs.partners = PerSide::new(vec![0, 1, 2], vec![0, 1, 2]);
+        pairs.counterparts = PerSide::new(vec![0, 1, 2], vec![0, 1, 2]);
         untangle(trees.as_ref(), &mut pairs);
-        assert_eq!(pairs.partners.baseline, [0, 1, 2]);
+        assert_eq!(pairs.counterparts.baseline, [0, 1, 2]);
     }
 }

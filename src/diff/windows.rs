@@ -26,7 +26,7 @@ pub(crate) struct Window {
 
 impl Window {
     /// The layers on one side, as ranges of numbers: `3–19`, or `3–9, 12` if numbers in between are missing.
-    pub(crate) fn told(&self, side: Side) -> String {
+    pub(crate) fn shown(&self, side: Side) -> String {
         ranges(&self.numbers[side])
     }
 
@@ -76,12 +76,12 @@ pub(super) fn of(trees: PerSide<&CallTree>) -> Vec<Window> {
 /// `3–19, 23`.
 fn ranges(numbers: &BTreeSet<u64>) -> String {
     let numbers: Vec<u64> = numbers.iter().copied().collect();
-    let told = numbers.chunk_by(|one, two| one + 1 == *two).map(|range| match *range {
+    let shown = numbers.chunk_by(|one, two| one + 1 == *two).map(|range| match *range {
         [first, .., last] => format!("{first}–{last}"),
         [only] => only.to_string(),
         [] => String::new(),
     });
-    told.collect::<Vec<_>>().join(", ")
+    shown.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -93,8 +93,8 @@ mod tests {
         let set = |numbers: &[u64]| numbers.iter().copied().collect::<BTreeSet<u64>>();
         let numbers = PerSide::new(set(&[3, 4, 5, 9]), set(&[5, 9, 10]));
         let window = Window { class: "blocks".to_owned(), numbers };
-        assert_eq!(window.told(Side::Baseline), "3–5, 9");
-        assert_eq!(window.told(Side::Candidate), "5, 9–10");
+        assert_eq!(window.shown(Side::Baseline), "3–5, 9");
+        assert_eq!(window.shown(Side::Candidate), "5, 9–10");
         assert_eq!(window.common().as_deref(), Some("5, 9"));
     }
 }

@@ -148,8 +148,8 @@ fn field(column: &ColumnInfo) -> Field {
 }
 
 fn metadata(about: &[(&str, &str)]) -> HashMap<String, String> {
-    let told = about.iter().filter(|(_, text)| !text.is_empty());
-    told.map(|&(key, text)| (key.to_owned(), text.to_owned())).collect()
+    let shown = about.iter().filter(|(_, text)| !text.is_empty());
+    shown.map(|&(key, text)| (key.to_owned(), text.to_owned())).collect()
 }
 
 fn data_type(kind: ColumnType) -> DataType {

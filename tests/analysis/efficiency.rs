@@ -407,13 +407,13 @@ fn an_op_faster_than_its_device_has_no_rate_and_says_why() {
     // Even if an op exceeds the peak, the minimum work and the time at the roofline are known.
     assert!(above.mbytes().is_some() && above.roofline_us().is_some());
     assert_eq!(above.savable_us(), Some(0.0));
-    let told = |before, after| clause(&PerSide::new(before, after)).expect("two models");
+    let shown = |before, after| clause(&PerSide::new(before, after)).expect("two models");
     assert_eq!(
-        told(within, above),
+        shown(within, above),
         "3.1 TB/s → above peak (data in a cache, or work overestimated)"
     );
     assert_eq!(
-        told(above, within),
+        shown(above, within),
         "above peak → 3.1 TB/s (data in a cache, or work overestimated)"
     );
 }

@@ -30,7 +30,12 @@ fn identity(tree: &CallTree) {
     let source = tree.trace().source();
     assert_eq!(diff.differences(), vec![], "{source} differs from itself");
     for call in tree.calls() {
-        assert_eq!(diff.partner(Side::Baseline, call), Some(call), "{source}: {}", tree.name(call));
+        assert_eq!(
+            diff.counterpart(Side::Baseline, call),
+            Some(call),
+            "{source}: {}",
+            tree.name(call)
+        );
     }
     let analysis = Analysis::new(diff);
     assert!(analysis.rows().iter().all(|row| row.difference().0 == 0), "{source}");
@@ -48,7 +53,7 @@ fn merged_tree_holds_every_call_once(diff: &TraceDiff) {
             }
         }
         if let MergedNode::Both(a, b) = node {
-            assert_eq!(diff.partner(Side::Baseline, a), Some(b));
+            assert_eq!(diff.counterpart(Side::Baseline, a), Some(b));
         }
     }
     assert_eq!(calls, PerSide::from_fn(|side| diff.tree(side).len()));

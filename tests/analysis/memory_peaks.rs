@@ -23,7 +23,7 @@ fn pair(baseline: &str, candidate: &str) -> PerSide<PathBuf> {
 }
 
 /// The kind and the sentence of each reported change in memory use.
-fn told(analysis: &Analysis) -> Vec<(ChangeKind, String)> {
+fn printed(analysis: &Analysis) -> Vec<(ChangeKind, String)> {
     let kinds =
         [ChangeKind::Leak, ChangeKind::Memory, ChangeKind::Workspace, ChangeKind::Allocator];
     let changes = analysis.changes().list().iter();
@@ -32,7 +32,7 @@ fn told(analysis: &Analysis) -> Vec<(ChangeKind, String)> {
 }
 
 fn of_files(baseline: &str, candidate: &str) -> Vec<(ChangeKind, String)> {
-    compare_files(pair(baseline, candidate), told)
+    compare_files(pair(baseline, candidate), printed)
 }
 
 fn sum(set: &LiveSet, side: Side) -> Option<i64> {
@@ -158,7 +158,7 @@ fn churn_is_not_called_need() {
         return;
     };
     compare_files(PerSide::new(one, two), |analysis| {
-        assert_eq!(told(analysis), []);
+        assert_eq!(printed(analysis), []);
         let usage = |side| analysis.diff().memory(side).device(GPU).expect("a GPU");
         let churn = PerSide::from_fn(|side| {
             usage(side).blocks().iter().map(|block| block.bytes).sum::<i64>()
@@ -237,7 +237,7 @@ fn made(workspace: i64, reserved: i64, device: i64) -> String {
 fn a_planted_workspace_is_found_with_its_op() {
     let texts = PerSide::new(made(0, 400_000_000, 1), made(40_000_000, 400_000_000, 1));
     compare_texts(&texts, |analysis| {
-        let found = told(analysis);
+        let found = printed(analysis);
         let peak = "Peak memory on gpu 0 is 180.0 MB instead of 140.0 MB: +40.0 MB in aten::mm";
         let workspace = "aten::mm allocates 40.0 MB in 1 temporary block instead of no temporary blocks per step on gpu \
                          0 for the same tensors";
@@ -251,7 +251,7 @@ fn a_planted_workspace_is_found_with_its_op() {
 #[test]
 fn reserved_memory_is_compared_at_one_peak_and_on_one_kind_of_device() {
     let found = |baseline: String, candidate: String| {
-        compare_texts(&PerSide::new(baseline, candidate), told)
+        compare_texts(&PerSide::new(baseline, candidate), printed)
     };
     let sentence = "The allocator reserves 500.0 MB instead of 400.0 MB on gpu 0 for the same peak of 140.0 MB";
     let changed = found(made(0, 400_000_000, 1), made(0, 500_000_000, 1));
@@ -291,7 +291,7 @@ fn allocating(calls: [i64; 3]) -> String {
 #[test]
 fn driver_allocations_in_each_step_are_compared() {
     let found = |baseline, candidate| {
-        compare_texts(&PerSide::new(allocating(baseline), allocating(candidate)), told)
+        compare_texts(&PerSide::new(allocating(baseline), allocating(candidate)), printed)
     };
     let of = |sentence: &str| [(ChangeKind::Allocator, sentence.to_owned())];
     let only = "Only the candidate calls the driver to allocate or free device memory: 2 cudaMallocs per step";

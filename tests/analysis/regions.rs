@@ -202,7 +202,7 @@ fn regions_are_matched_by_name_and_nesting() {
     };
     compare_texts(&PerSide::new(text("old"), text("new")), |analysis: &Analysis| {
         let rows = analysis.annotated();
-        let told: Vec<_> = rows
+        let shown: Vec<_> = rows
             .iter()
             .map(|row| (row.path.join(" / "), row.figures.map(|figures| figures.is_some())))
             .collect();
@@ -212,7 +212,7 @@ fn regions_are_matched_by_name_and_nesting() {
             row("step N / new", false, true),
             row("step N / old", true, false),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(shown, expected);
     });
 }
 

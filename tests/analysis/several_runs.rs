@@ -96,10 +96,10 @@ fn steps_list_the_time_of_each_run_sorted_by_step_time() {
     let traces = times.map(|times| times.into_iter().map(|time| run(time, &[])).collect());
     let comparison = compare(traces.baseline, traces.candidate);
     let analysis = comparison.analysis();
-    let told = |name: &str| column(analysis, TableKind::Steps, name).remove(0);
-    assert_eq!(told("run_times_us_trace1"), "100.000; 104.000; 130.000");
-    assert_eq!(told("run_times_us_trace2"), "190.000; 200.000");
-    assert_eq!([told("runs_trace1"), told("runs_trace2")], ["3", "2"]);
+    let shown = |name: &str| column(analysis, TableKind::Steps, name).remove(0);
+    assert_eq!(shown("run_times_us_trace1"), "100.000; 104.000; 130.000");
+    assert_eq!(shown("run_times_us_trace2"), "190.000; 200.000");
+    assert_eq!([shown("runs_trace1"), shown("runs_trace2")], ["3", "2"]);
     // Each step begins before its first kernel, so the wall time of a step exceeds its GPU time. This difference
     // between wall time and GPU time is the same in every run.
     let walls = column(analysis, TableKind::Steps, "run_walls_us_trace1").remove(0);
@@ -116,14 +116,14 @@ fn runs_with_different_numbers_of_steps_have_the_same_time_per_step() {
         let runs = |counts: [u32; 2], gemm: f64| {
             counts.map(|count| steps(count, gemm, &["aten::relu"])).to_vec()
         };
-        let told = |kind: TableKind, after: f64, name: &str| {
+        let shown = |kind: TableKind, after: f64, name: &str| {
             let comparison = compare(runs(counts[0], 100.0), runs(counts[1], after));
             column(comparison.analysis(), kind, name)
         };
         for (after, expected) in [(100.0, "no"), (160.0, "yes")] {
-            let names = told(TableKind::Names, after, "name");
+            let names = shown(TableKind::Names, after, "name");
             let product = names.iter().position(|name| name == "aten::mm").expect("a product");
-            let apart = &told(TableKind::Names, after, "apart")[product];
+            let apart = &shown(TableKind::Names, after, "apart")[product];
             assert_eq!(apart, expected, "{counts:?} {after}");
         }
         // A row in `diff_stats` represents the op in a single step. If the median run on either side has two steps, two
@@ -135,7 +135,7 @@ fn runs_with_different_numbers_of_steps_have_the_same_time_per_step() {
             (TableKind::Kernels, 1.0),
         ] {
             let [before, after] = ["trace1", "trace2"]
-                .map(|side| told(kind, 160.0, &format!("run_median_us_{side}")));
+                .map(|side| shown(kind, 160.0, &format!("run_median_us_{side}")));
             let expected = [100.0, 160.0].map(|time| format!("{:.3}", time * share));
             let mut rows = before.iter().zip(&after);
             let has = rows.any(|(a, b)| [a, b] == expected.each_ref());
@@ -164,17 +164,17 @@ fn idle_time_of_unmatched_steps_is_divided_by_their_number() {
     let launched = idle("launched");
     let number = |cell: &String| cell.parse::<f64>().ok();
     let [whole, median] = [idle("idle_us_trace2"), idle("run_median_us_trace2")];
-    let mut told = 0;
+    let mut shown = 0;
     for (launched, (whole, median)) in launched.iter().zip(whole.iter().zip(&median)) {
         let steps = match &**launched {
             "window" => 2.0,
             "unpaired_step" => 3.0,
             _ => continue,
         };
-        told += 1;
+        shown += 1;
         assert_eq!(number(median), number(whole).map(|whole| whole / steps), "{launched}");
     }
-    assert!(told >= 4, "{launched:?}");
+    assert!(shown >= 4, "{launched:?}");
     // Every baseline step has a counterpart, so the baseline has no idle time in unmatched steps.
     let of_others = |(at, _): (usize, &String)| launched[at] == "unpaired_step";
     let median = idle("run_median_us_trace1");
@@ -226,9 +226,10 @@ fn idle_time_has_the_time_of_each_run() {
     // When the loader begins, the previous kernel is still running, so the first part of the loader's time is not idle
     // time.
     for side in ["trace1", "trace2"] {
-        let told = |name: &str| -> f64 { cell(&format!("{name}_{side}")).parse().expect("a time") };
-        assert_eq!(told("run_median_us"), told("idle_us"), "{side}");
-        assert_eq!(told("run_spread_us"), 30.0, "{side}");
+        let shown =
+            |name: &str| -> f64 { cell(&format!("{name}_{side}")).parse().expect("a time") };
+        assert_eq!(shown("run_median_us"), shown("idle_us"), "{side}");
+        assert_eq!(shown("run_spread_us"), 30.0, "{side}");
     }
 }
 
@@ -243,9 +244,9 @@ fn repeating_the_same_run_gives_the_same_times_everywhere() {
         let comparison = compare(twice(baseline), twice(candidate));
         for kind in [TableKind::Idle, TableKind::Efficiency] {
             for side in ["trace1", "trace2"] {
-                let told =
+                let shown =
                     |name: &str| column(comparison.analysis(), kind, &format!("{name}_{side}"));
-                let (runs, spreads) = (told("runs"), told("run_spread_us"));
+                let (runs, spreads) = (shown("runs"), shown("run_spread_us"));
                 assert!(runs.iter().any(|runs| runs == "2"), "{} of {baseline}", kind.name());
                 for spread in spreads.iter().filter(|spread| !spread.is_empty()) {
                     assert_eq!(spread.parse(), Ok(0.0), "{} of {baseline}", kind.name());
@@ -341,10 +342,10 @@ fn the_headline_shows_the_median_run_and_the_spread_of_each_side() {
         let (analysis, summary) = (comparison.analysis(), summarise(comparison.analysis()));
         let single = compare(runs(&[104.0]), runs(&[200.0]));
         let headline = Narrative::of(single.analysis()).answer();
-        let told = Narrative::of(analysis).answer();
-        assert!(told.starts_with(&headline), "{told} / {headline}");
+        let shown = Narrative::of(analysis).answer();
+        assert!(shown.starts_with(&headline), "{shown} / {headline}");
         let spread = format!("medians of {} runs each, spread 30.00 µs and 40.00 µs", before.len());
-        assert!(told.contains(&spread), "{told}");
+        assert!(shown.contains(&spread), "{shown}");
         for side in [&summary.trace1, &summary.trace2]
             .into_iter()
             .zip([&summary.wall.trace1, &summary.wall.trace2])
@@ -432,9 +433,9 @@ fn the_remark_has_the_median_and_the_spread_of_the_runs() {
     assert!(runs.step_wall_spread_us.is_some_and(|spread| spread > 0.0), "{runs:?}");
     assert!(summary.trace2.runs.is_none());
     let remarks = remarks(comparison.analysis());
-    let told = |what: &str| remarks.iter().any(|remark| remark.contains(what));
+    let shown = |what: &str| remarks.iter().any(|remark| remark.contains(what));
     assert!(
-        told("3 runs of baseline") && told("GPU time 104.00 µs (spread 30.00 µs, 28.8%)"),
+        shown("3 runs of baseline") && shown("GPU time 104.00 µs (spread 30.00 µs, 28.8%)"),
         "{remarks:?}"
     );
 }

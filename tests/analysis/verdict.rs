@@ -207,11 +207,11 @@ fn an_effect_in_one_of_five_steps_is_reported_as_such_and_not_as_an_average() {
     compare_texts(&PerSide::new(loading(usual), loading(late)), |analysis| {
         assert_eq!(analysis.bill().difference(), Nanos(12_000_000), "the mean over five steps");
         // The delayed step takes 59.997 ms more than the median of the other steps.
-        let told = "in 1 of 5 candidate steps: +59.997 ms";
+        let shown = "in 1 of 5 candidate steps: +59.997 ms";
         let narrative = tracetree::report::Narrative::of(analysis);
         let remarks: Vec<String> =
             std::iter::once(narrative.confidence).chain(narrative.remarks).collect();
-        let headline = format!("most of the difference is {told}");
+        let headline = format!("most of the difference is {shown}");
         assert!(remarks.contains(&headline), "{remarks:?}");
     });
     // If all steps take longer, the difference must not be attributed to a few steps.

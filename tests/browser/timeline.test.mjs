@@ -28,7 +28,7 @@ function widePair(page) {
     const view = timelineLook();
     const at = timeline.node.findIndex((_, at) => {
       const box = sliceBox(view, at);
-      return tree.kind[timeline.position[at]] === "o" && partnerOf(at) >= 0 && isSliceShown(view, at) && box.right - box.left > 8;
+      return tree.kind[timeline.position[at]] === "o" && counterpartOf(at) >= 0 && isSliceShown(view, at) && box.right - box.left > 8;
     });
     const box = sliceBox(view, at), canvas = timelineView.getBoundingClientRect();
     return { at, x: canvas.left + (box.left + box.right) / 2, y: canvas.top + box.top + 5 };
@@ -133,7 +133,7 @@ test("keys zoom and move, and walk from call to call", async () => {
   await page.close();
 });
 
-test("pointing tells a call and joins it with its partner; a click keeps it and leads to the tree", async () => {
+test("pointing tells a call and joins it with its counterpart; a click keeps it and leads to the tree", async () => {
   const page = await open(browser, "example", { tab: "timeline" });
   await page.locator("#timeline-view").scrollIntoViewIfNeeded();
   const plain = await page.evaluate(() => timelineView.toDataURL());

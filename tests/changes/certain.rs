@@ -2,10 +2,10 @@
 //! be printed.
 
 use crate::pairs::compare;
+use crate::shown;
 use crate::support::compared::{compare_files, compare_texts, steps_of};
 use crate::support::trace_builder::Op;
 use crate::support::traces::{example, real};
-use crate::told;
 use tracetree::PerSide;
 use tracetree::analysis::Analysis;
 use tracetree::analysis::changes::{Change, ChangeKind};
@@ -31,12 +31,12 @@ fn find<'a>(analysis: &'a Analysis, words: &str) -> Option<&'a Change> {
 fn an_upgraded_library_is_the_first_change() {
     certain("bert3_torch26_tf457", "bert3_torch215_tf457", |analysis, _| {
         let first = &analysis.changes().list()[0];
-        assert_eq!(first.kind, ChangeKind::Environment, "{:#?}", told(analysis));
+        assert_eq!(first.kind, ChangeKind::Environment, "{:#?}", shown(analysis));
         assert!(first.sentence.starts_with("torch was upgraded or edited ("), "{}", first.sentence);
         assert!(first.sentence.ends_with("transformers unchanged)"), "{}", first.sentence);
         let lines = &Narrative::of(analysis).certain.lines;
         assert_eq!(lines[0].sentence, first.sentence);
-        assert!(find(analysis, "aten::_unsafe_view").is_none(), "{:#?}", told(analysis));
+        assert!(find(analysis, "aten::_unsafe_view").is_none(), "{:#?}", shown(analysis));
     });
     for (one, two) in [("tiny_base", "tiny_anomaly"), ("llama_base", "llama_mask")] {
         certain(one, two, |analysis, _| {
@@ -49,14 +49,14 @@ fn an_upgraded_library_is_the_first_change() {
 fn anomaly_detection_is_one_change() {
     certain("tiny_base", "tiny_anomaly", |analysis, is_swapped| {
         let verb = if is_swapped { "no longer checks" } else { "checks" };
-        let told = told(analysis);
+        let shown = shown(analysis);
         let first =
             find(analysis, &format!("Anomaly detection {verb}")).expect("anomaly detection");
         assert_eq!(first.usual(), "torch.autograd.set_detect_anomaly(True)");
-        assert_eq!(told.len(), 1, "{told:#?}");
+        assert_eq!(shown.len(), 1, "{shown:#?}");
     });
     certain("tiny_base", "tiny_onegroup", |analysis, _| {
-        assert!(find(analysis, "Anomaly").is_none(), "{:#?}", told(analysis));
+        assert!(find(analysis, "Anomaly").is_none(), "{:#?}", shown(analysis));
     });
 }
 
@@ -68,11 +68,11 @@ fn parameter_groups_are_counted() {
         } else {
             "1 parameter group instead of 2"
         };
-        let change = find(analysis, words).unwrap_or_else(|| panic!("{:#?}", told(analysis)));
+        let change = find(analysis, words).unwrap_or_else(|| panic!("{:#?}", shown(analysis)));
         assert_eq!((change.kind, change.usual()), (ChangeKind::Optimizer, ""));
     });
     certain("tiny_base", "tiny_anomaly", |analysis, _| {
-        assert!(find(analysis, "parameter group").is_none(), "{:#?}", told(analysis));
+        assert!(find(analysis, "parameter group").is_none(), "{:#?}", shown(analysis));
     });
 }
 
@@ -100,12 +100,12 @@ fn two_changes_of_the_optimizer_are_two() {
         assert!(
             find(analysis, "The optimizer is SGD instead of Adam").is_some(),
             "{:#?}",
-            told(analysis)
+            shown(analysis)
         );
         assert!(
             find(analysis, "sets gradients to zero instead of None").is_some(),
             "{:#?}",
-            told(analysis)
+            shown(analysis)
         );
     });
 }
@@ -119,7 +119,7 @@ fn the_batch_size_is_a_hint_only_if_the_inputs_of_the_model_grew() {
     });
     certain("llama_base", "llama_mask", |analysis, _| {
         let mut found = analysis.changes().list().iter().filter_map(usual);
-        assert!(found.all(|usual| !usual.contains("batch")), "{:#?}", told(analysis));
+        assert!(found.all(|usual| !usual.contains("batch")), "{:#?}", shown(analysis));
     });
 }
 
@@ -132,35 +132,41 @@ fn the_operand_that_differs_is_named() {
     };
     compare_files(PerSide::new(&base, &wide), |analysis| {
         let change = find(analysis, "The weight is 5×5 instead of 3×3");
-        assert_eq!(change.unwrap_or_else(|| panic!("{:#?}", told(analysis))).usual(), "");
+        assert_eq!(change.unwrap_or_else(|| panic!("{:#?}", shown(analysis))).usual(), "");
     });
     compare_files(PerSide::new(&wide, &base), |analysis| {
         assert!(
             find(analysis, "The weight is 3×3 instead of 5×5").is_some(),
             "{:#?}",
-            told(analysis)
+            shown(analysis)
         );
     });
     compare("train_base", "train_batch", |analysis| {
-        assert!(find(analysis, "weight is").is_none(), "{:#?}", told(analysis));
+        assert!(find(analysis, "weight is").is_none(), "{:#?}", shown(analysis));
     });
 }
 
 #[test]
 fn a_setting_is_named_although_the_precision_differs() {
     compare("resnet_amp", "resnet_tf32_off", |analysis| {
-        let told = sentences(analysis);
-        assert!(told.iter().any(|line| line.contains("float32 instead of bfloat16")), "{told:#?}");
-        assert!(told.iter().any(|line| line.contains("cudnn.allow_tf32")), "{told:#?}");
+        let shown = sentences(analysis);
+        assert!(
+            shown.iter().any(|line| line.contains("float32 instead of bfloat16")),
+            "{shown:#?}"
+        );
+        assert!(shown.iter().any(|line| line.contains("cudnn.allow_tf32")), "{shown:#?}");
     });
     compare("resnet_eager", "resnet_amp", |analysis| {
-        let told = sentences(analysis);
-        assert!(!told.iter().any(|line| line.contains("cudnn.")), "{told:#?}");
+        let shown = sentences(analysis);
+        assert!(!shown.iter().any(|line| line.contains("cudnn.")), "{shown:#?}");
     });
     for other in ["resnet_amp", "resnet_channels_last", "resnet_tf32_off"] {
         compare(other, "resnet_benchmark", |analysis| {
-            let told = sentences(analysis);
-            assert!(told.iter().any(|line| line.contains("cudnn.benchmark")), "{other}: {told:#?}");
+            let shown = sentences(analysis);
+            assert!(
+                shown.iter().any(|line| line.contains("cudnn.benchmark")),
+                "{other}: {shown:#?}"
+            );
         });
     }
 }
@@ -170,7 +176,7 @@ fn frames_alone_are_compared() {
     let path = |name: &str| real(&format!("recorders/us_{name}.json"));
     let (Some(one), Some(two)) = (path("a"), path("b")) else { return };
     compare_files(PerSide::new(one, two), |analysis| {
-        assert_eq!(told(analysis), Vec::<String>::new());
+        assert_eq!(shown(analysis), Vec::<String>::new());
         let state = Narrative::of(analysis).state;
         let expected =
             "The programs are identical as far as recorded: every call matches; not recorded: ops";
@@ -182,8 +188,8 @@ fn frames_alone_are_compared() {
 fn a_tensor_in_other_dimensions_is_not_larger() {
     let path = |name: &str| example(&format!("cpu/{name}.pt.trace.json.gz"));
     compare_files(PerSide::new(path("gpt_base"), path("gpt_plain_attention")), |analysis| {
-        let told = told(analysis);
-        assert!(!told.iter().any(|line| line.contains("as large")), "{told:#?}");
+        let shown = shown(analysis);
+        assert!(!shown.iter().any(|line| line.contains("as large")), "{shown:#?}");
     });
 }
 
@@ -212,7 +218,7 @@ fn other_kernels_are_for_the_same_tensors_only_if_shapes_were_recorded() {
     {
         let texts = PerSide::new(run(has_shapes, "gemm_64x64"), run(has_shapes, "gemm_128x128"));
         compare_texts(&texts, |analysis| {
-            assert!(find(analysis, expected).is_some(), "{:#?}", told(analysis));
+            assert!(find(analysis, expected).is_some(), "{:#?}", shown(analysis));
         });
     }
 }

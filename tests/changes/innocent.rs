@@ -2,9 +2,9 @@
 //! profiler that records more.
 
 use crate::pairs::{JAX_SAME, SAME, compare};
+use crate::shown;
 use crate::support::compared::{compare_files, compare_texts, steps_of};
 use crate::support::traces::{example, h100};
-use crate::told;
 use tracetree::PerSide;
 use tracetree::report::Narrative;
 use tracetree::trace::Nanos;
@@ -14,7 +14,7 @@ fn two_runs_of_one_program_are_identical() {
     for (baseline, candidate) in SAME.into_iter().chain(JAX_SAME) {
         for (one, two) in [(baseline, candidate), (candidate, baseline)] {
             compare(one, two, |analysis| {
-                assert_eq!(told(analysis), Vec::<String>::new(), "{one} → {two}");
+                assert_eq!(shown(analysis), Vec::<String>::new(), "{one} → {two}");
                 assert!(analysis.changes().is_identical());
             });
         }
@@ -26,7 +26,7 @@ fn a_trace_is_identical_to_itself_and_costs_nothing() {
     for name in ["resnet_tf32_off", "train_clip", "decode_reduce_overhead", "tfm_compiled"] {
         compare_files(PerSide::new(h100(name), h100(name)), |analysis| {
             let changes = analysis.changes();
-            assert!(changes.is_identical(), "{name}: {:?}", told(analysis));
+            assert!(changes.is_identical(), "{name}: {:?}", shown(analysis));
             let parts = changes.without_change();
             assert!(parts.iter().all(|part| part.cost.0 == 0), "{name}: {parts:?}");
         });
@@ -37,10 +37,10 @@ fn a_trace_is_identical_to_itself_and_costs_nothing() {
 fn an_identical_program_says_what_was_compared() {
     let text = steps_of(3, |t| t.op("aten::mm", |t| t.kernel("gemm", 40.0)));
     compare_texts(&PerSide::new(text.clone(), text), |analysis| {
-        let told = Narrative::of(analysis).state;
+        let shown = Narrative::of(analysis).state;
         let expected = "The programs are identical as far as recorded: every call and kernel matches; not \
                         recorded: arguments, Python stacks, so loops in Python are invisible";
-        assert_eq!(told.as_deref(), Some(expected));
+        assert_eq!(shown.as_deref(), Some(expected));
     });
 }
 
@@ -49,10 +49,10 @@ fn traces_without_calls_are_not_called_identical() {
     let text = r#"{"traceEvents":[{"ph":"X","cat":"overhead","name":"main","pid":1,"tid":1,"ts":1,"dur":9}]}"#;
     compare_texts(&PerSide::new(text.to_owned(), text.to_owned()), |analysis| {
         assert!(!analysis.changes().is_identical());
-        let told = Narrative::of(analysis).state;
+        let shown = Narrative::of(analysis).state;
         let expected =
             "Nothing was compared: the compared windows contain no ops and no GPU events";
-        assert_eq!(told.as_deref(), Some(expected));
+        assert_eq!(shown.as_deref(), Some(expected));
     });
 }
 
@@ -62,7 +62,7 @@ fn a_program_recorded_without_stacks_is_still_identical() {
     for (one, two, side) in [(&one, &two, "baseline"), (&two, &one, "candidate")] {
         compare(one, two, |analysis| {
             let changes = analysis.changes();
-            assert!(changes.is_identical(), "{:?}", told(analysis));
+            assert!(changes.is_identical(), "{:?}", shown(analysis));
             let sentences: Vec<&str> =
                 changes.list().iter().map(|change| change.sentence.as_str()).collect();
             assert_eq!(sentences, [format!("Only the {side} was recorded with Python stacks")]);
@@ -73,8 +73,8 @@ fn a_program_recorded_without_stacks_is_still_identical() {
 #[test]
 fn a_trace_of_another_model_is_called_another_program() {
     compare("torch215/one_cnn_a", "torch215/one_tf", |analysis| {
-        let told = Narrative::of(analysis).state.expect("a headline");
-        assert!(told.starts_with("These are different programs: "), "{told}");
+        let shown = Narrative::of(analysis).state.expect("a headline");
+        assert!(shown.starts_with("These are different programs: "), "{shown}");
     });
 }
 

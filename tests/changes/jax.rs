@@ -2,7 +2,7 @@
 //! true, and for no other pair.
 
 use crate::pairs::{JAX, JAX_SAME, compare};
-use crate::told;
+use crate::shown;
 use std::collections::BTreeSet;
 use tracetree::analysis::Analysis;
 use tracetree::analysis::changes::ChangeKind;
@@ -23,7 +23,7 @@ fn one_change_to_a_program_is_one_change() {
         for (one, two) in [(pair.baseline, pair.candidate), (pair.candidate, pair.baseline)] {
             compare(one, two, |analysis| {
                 let own: BTreeSet<ChangeKind> = [pair.kind].into_iter().collect();
-                assert_eq!(kinds(analysis), own, "{one} → {two}: {:#?}", told(analysis));
+                assert_eq!(kinds(analysis), own, "{one} → {two}: {:#?}", shown(analysis));
             });
         }
     }
@@ -48,7 +48,7 @@ fn each_of_two_changes_to_a_program_is_named() {
             }
             compare(&path(one), &path(two), |analysis| {
                 let made: BTreeSet<ChangeKind> = [first, second].into_iter().collect();
-                assert_eq!(kinds(analysis), made, "{one} → {two}: {:#?}", told(analysis));
+                assert_eq!(kinds(analysis), made, "{one} → {two}: {:#?}", shown(analysis));
             });
         }
     }
@@ -59,8 +59,8 @@ fn a_wait_of_the_runtime_does_not_count_as_a_change() {
     let all = JAX.iter().map(|pair| (pair.baseline, pair.candidate)).chain(JAX_SAME);
     for (one, two) in all {
         compare(one, two, |analysis| {
-            let told = told(analysis);
-            assert!(!told.iter().any(|told| told.to_lowercase().contains("wait")), "{told:#?}");
+            let shown = shown(analysis);
+            assert!(!shown.iter().any(|shown| shown.to_lowercase().contains("wait")), "{shown:#?}");
         });
     }
 }
@@ -69,7 +69,7 @@ fn a_wait_of_the_runtime_does_not_count_as_a_change() {
 fn kernels_that_process_other_data_are_not_the_same_kernels() {
     compare(&path("base"), &path("batch"), |analysis| {
         let change = &analysis.changes().list()[0];
-        assert!(change.busy.0 > 60_000, "{:#?}", told(analysis));
+        assert!(change.busy.0 > 60_000, "{:#?}", shown(analysis));
         assert_eq!(analysis.changes().without_change()[0].cost.0, 0);
     });
     compare(&path("base"), &path("again"), |analysis| {

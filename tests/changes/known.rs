@@ -2,7 +2,7 @@
 //! has two known changes, both must be found.
 
 use crate::pairs::{JAX, KNOWN, compare};
-use crate::told;
+use crate::shown;
 use tracetree::analysis::Analysis;
 use tracetree::analysis::changes::ChangeKind;
 
@@ -20,7 +20,7 @@ fn a_known_change_is_the_most_expensive_one() {
                     "{} → {}: {:#?}",
                     pair.baseline,
                     pair.candidate,
-                    told(analysis)
+                    shown(analysis)
                 ));
             }
         });
@@ -39,7 +39,7 @@ fn a_known_change_is_found_from_the_other_side() {
                     "{} → {}: {:#?}",
                     pair.candidate,
                     pair.baseline,
-                    told(analysis)
+                    shown(analysis)
                 ));
             }
         });
@@ -127,7 +127,7 @@ fn two_changes_at_once_are_both_found() {
     for (baseline, candidate, kinds) in CROSSED {
         compare(baseline, candidate, |analysis| {
             if !has_both(analysis, kinds) {
-                missed.push(format!("{baseline} → {candidate}: {:#?}", told(analysis)));
+                missed.push(format!("{baseline} → {candidate}: {:#?}", shown(analysis)));
             }
         });
     }

@@ -1,13 +1,13 @@
 //! Tests with automatically edited recordings: harmless edits must not be reported, and edits that simulate a change to
 //! the program must be named.
 
+use crate::shown;
 use crate::support::changes::Change;
 use crate::support::compared::compare_texts;
 use crate::support::files::unpacked;
 use crate::support::recording::Recording;
 use crate::support::splitmix::SplitMix;
 use crate::support::traces::{example, h100, real};
-use crate::told;
 use std::path::{Path, PathBuf};
 use tracetree::PerSide;
 use tracetree::analysis::Analysis;
@@ -47,7 +47,7 @@ fn another_recording_of_the_same_program_is_identical() {
         for change in &innocent {
             changed(&path, change, |analysis| {
                 let name = path.display();
-                assert_eq!(told(analysis), Vec::<String>::new(), "{name}: {}", change.label());
+                assert_eq!(shown(analysis), Vec::<String>::new(), "{name}: {}", change.label());
             });
         }
     }
@@ -78,8 +78,8 @@ fn a_made_change_is_named() {
                     return;
                 }
                 if !analysis.changes().list().iter().any(|change| change.kind == *kind) {
-                    let told: Vec<String> = told(analysis).into_iter().take(4).collect();
-                    missed.push(format!("{}: {}: {told:#?}", path.display(), change.label()));
+                    let shown: Vec<String> = shown(analysis).into_iter().take(4).collect();
+                    missed.push(format!("{}: {}: {shown:#?}", path.display(), change.label()));
                 }
             });
         }

@@ -20,7 +20,7 @@ use tracetree::analysis::Analysis;
 use tracetree::analysis::changes::Change;
 
 /// The cost, kind and sentence of each change, shown when an assertion fails.
-fn told(analysis: &Analysis) -> Vec<String> {
+fn shown(analysis: &Analysis) -> Vec<String> {
     let line =
         |change: &Change| format!("{} {}: {}", change.cost.0, change.kind.label(), change.sentence);
     analysis.changes().list().iter().map(line).collect()

@@ -3,8 +3,8 @@
 
 use crate::pairs::{KNOWN, SAME, file};
 use crate::parts::{Part, without};
+use crate::shown;
 use crate::support::compared::compare_texts;
-use crate::told;
 use serde_json::Value;
 use tracetree::PerSide;
 use tracetree::analysis::Analysis;
@@ -59,7 +59,7 @@ fn the_same_program_is_identical_as_far_as_recorded_without_a_part_of_one_side()
             ("examples/cpu/cpu_base.pt.trace", "examples/cpu/cpu_again.pt.trace"),
         ] {
             stripped(one, two, part, |analysis, name| {
-                assert!(analysis.changes().is_identical(), "{name}: {:?}", told(analysis));
+                assert!(analysis.changes().is_identical(), "{name}: {:?}", shown(analysis));
                 let state = Narrative::of(analysis).state.expect("a state");
                 assert!(
                     state.starts_with("The programs are identical as far as recorded"),
@@ -73,15 +73,18 @@ fn the_same_program_is_identical_as_far_as_recorded_without_a_part_of_one_side()
 #[test]
 fn without_stacks_on_one_side_a_change_is_not_given_another_reason() {
     stripped("train_base", "train_layer_gone", Part::Stacks, |analysis, name| {
-        let told = told(analysis);
-        assert!(!told.iter().any(|line| line.contains("a gradient")), "{name}: {told:#?}");
-        assert!(told.iter().any(|line| line.contains("2 instead of 3 Block")), "{name}: {told:#?}");
+        let shown = shown(analysis);
+        assert!(!shown.iter().any(|line| line.contains("a gradient")), "{name}: {shown:#?}");
+        assert!(
+            shown.iter().any(|line| line.contains("2 instead of 3 Block")),
+            "{name}: {shown:#?}"
+        );
     });
     stripped("train_base", "train_item", Part::Stacks, |analysis, name| {
         let kinds: Vec<ChangeKind> =
             analysis.changes().list().iter().map(|change| change.kind).collect();
-        assert!(kinds.contains(&ChangeKind::HostRead), "{name}: {:#?}", told(analysis));
-        assert!(!kinds.contains(&ChangeKind::KernelSelection), "{name}: {:#?}", told(analysis));
+        assert!(kinds.contains(&ChangeKind::HostRead), "{name}: {:#?}", shown(analysis));
+        assert!(!kinds.contains(&ChangeKind::KernelSelection), "{name}: {:#?}", shown(analysis));
     });
 }
 
@@ -89,7 +92,7 @@ fn without_stacks_on_one_side_a_change_is_not_given_another_reason() {
 fn without_gpu_events_on_one_side_nothing_is_identical() {
     for (one, two) in [("train_base", "train_again"), ("train_base", "train_item")] {
         stripped(one, two, Part::Kernels, |analysis, name| {
-            assert!(!analysis.changes().is_identical(), "{name}: {:?}", told(analysis));
+            assert!(!analysis.changes().is_identical(), "{name}: {:?}", shown(analysis));
         });
     }
 }
@@ -97,14 +100,14 @@ fn without_gpu_events_on_one_side_nothing_is_identical() {
 #[test]
 fn launches_without_any_gpu_event_mean_that_the_gpu_was_not_recorded() {
     const MISSING: &str = "GPU activity was not recorded";
-    let told = |analysis: &Analysis| {
+    let shown = |analysis: &Analysis| {
         analysis.comparability().obstacles().map(|note| note.message.clone()).collect::<String>()
     };
     stripped("train_base", "train_again", Part::Kernels, |analysis, name| {
-        assert!(told(analysis).contains(MISSING), "{name}: {}", told(analysis));
+        assert!(shown(analysis).contains(MISSING), "{name}: {}", shown(analysis));
     });
     stripped("train_base", "train_again", Part::Nothing, |analysis, name| {
-        assert!(!told(analysis).contains(MISSING), "{name}: {}", told(analysis));
+        assert!(!shown(analysis).contains(MISSING), "{name}: {}", shown(analysis));
     });
 }
 
@@ -179,7 +182,7 @@ fn other_launch_sizes_copies_or_scalars_are_not_identical() {
         compare_texts(&texts, |analysis| {
             assert!(!analysis.changes().is_identical(), "{words}");
             let state = Narrative::of(analysis).state.unwrap_or_default();
-            assert!(state.contains(words) || !told(analysis).is_empty(), "{words}: {state}");
+            assert!(state.contains(words) || !shown(analysis).is_empty(), "{words}: {state}");
         });
     }
 }
@@ -195,7 +198,7 @@ fn thousands_of_renamed_ops_are_another_program() {
         })
     };
     compare_texts(&PerSide::new(of("a"), of("b")), |analysis| {
-        assert!(!analysis.changes().is_identical(), "{:?}", told(analysis).len());
+        assert!(!analysis.changes().is_identical(), "{:?}", shown(analysis).len());
     });
 }
 

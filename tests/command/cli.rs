@@ -322,9 +322,9 @@ fn a_quiet_run_still_says_in_one_line_why_it_does_not_succeed() {
         [(1, ROCM, "--exit-code"), (3, CNN, "--strict-comparability"), (3, CUDA, "--fail-on=1%")];
     for (code, baseline, option) in cases {
         let candidate = if baseline == ROCM { CUDA } else { ROCM };
-        let (_, told) = ends(code, place.diff(&[baseline, candidate, "-q", option]));
+        let (_, printed) = ends(code, place.diff(&[baseline, candidate, "-q", option]));
         let name = option.split('=').next().expect("a name");
-        assert!(told.lines().count() == 1 && told.contains(name), "{option}: {told}");
+        assert!(printed.lines().count() == 1 && printed.contains(name), "{option}: {printed}");
     }
     assert_eq!(ends(0, place.diff(&[ROCM, CUDA, "-q"])).1, "");
 }
@@ -772,9 +772,9 @@ fn the_manual_page_has_every_command_with_its_examples() {
 #[test]
 fn a_coverage_is_written_like_other_thresholds_and_is_at_most_100_percent() {
     for wrong in ["101%", "1.5", "all", "-1%"] {
-        let (_, told) =
+        let (_, printed) =
             ends(2, program(&["fleet", "reduce", "plan.json", &format!("--min-coverage={wrong}")]));
-        assert!(told.contains("--min-coverage"), "{told}");
+        assert!(printed.contains("--min-coverage"), "{printed}");
     }
 }
 

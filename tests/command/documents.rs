@@ -138,9 +138,9 @@ fn run(folder: &Path, block: &str) -> (Vec<String>, String) {
         .env("GITHUB_STEP_SUMMARY", folder.join("step_summary"))
         .output()
         .expect("a shell");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
     let log = fs::read_to_string(log).expect("the log");
-    (log.lines().map(str::to_owned).collect(), told)
+    (log.lines().map(str::to_owned).collect(), printed)
 }
 
 #[test]
@@ -154,15 +154,19 @@ fn every_command_of_the_documents_works() {
     for document in documents() {
         let text = fs::read_to_string(&document).expect("a document");
         for block in blocks(&text).into_iter().filter(|block| is_run(block)) {
-            let (_, told) = run(folder.path(), before);
-            assert!(folder.path().join("report/summary.json").exists(), "{told}");
-            let (log, told) = run(folder.path(), block);
+            let (_, printed) = run(folder.path(), before);
+            assert!(folder.path().join("report/summary.json").exists(), "{printed}");
+            let (log, printed) = run(folder.path(), block);
             let expected =
                 script(block).replace("\\\n", "").lines().filter(|line| is_command(line)).count();
-            assert!(log.len() >= expected, "{}: {log:?} of\n{block}\n{told}", document.display());
+            assert!(
+                log.len() >= expected,
+                "{}: {log:?} of\n{block}\n{printed}",
+                document.display()
+            );
             for line in &log {
                 let is_right = ["0 ", "1 ", "3 "].iter().any(|code| line.starts_with(code));
-                assert!(is_right, "{}: {line}\n{told}", document.display());
+                assert!(is_right, "{}: {line}\n{printed}", document.display());
             }
             run_commands += log.len();
         }

@@ -25,10 +25,10 @@ fn a_renamed_convolution_is_explained_by_its_position_and_the_calls_below() {
         .expect("a convolution");
     let explanation = diff.explain(Side::Baseline, call);
     assert_eq!(explanation.relation, Relation::Renamed);
-    let partner = explanation.partner.expect("a partner");
-    assert_eq!(diff.tree(Side::Candidate).name(partner.call), "aten::cudnn_convolution");
-    assert!(!partner.same_key && !partner.same_subtree);
-    assert!(partner.shared > 0 && partner.shared < partner.of);
+    let counterpart = explanation.counterpart.expect("a counterpart");
+    assert_eq!(diff.tree(Side::Candidate).name(counterpart.call), "aten::cudnn_convolution");
+    assert!(!counterpart.same_key && !counterpart.same_subtree);
+    assert!(counterpart.shared > 0 && counterpart.shared < counterpart.of);
 }
 
 #[test]
@@ -40,10 +40,10 @@ fn a_match_has_more_evidence_than_the_rejected_candidates() {
     let tree = diff.tree(Side::Baseline);
     let call = tree.calls().find(|&call| tree.name(call) == "aten::conv2d").expect("a convolution");
     let explanation = diff.explain(Side::Baseline, call);
-    let partner = explanation.partner.clone().expect("a partner");
-    assert!(partner.same_subtree && partner.same_name && partner.distance == 0);
+    let counterpart = explanation.counterpart.clone().expect("a counterpart");
+    assert!(counterpart.same_subtree && counterpart.same_name && counterpart.distance == 0);
     for other in &explanation.others {
-        assert_ne!(other.call, partner.call);
+        assert_ne!(other.call, counterpart.call);
         assert!(!explanation.why_not(other).is_empty());
     }
 }
@@ -95,8 +95,11 @@ fn frames_that_one_side_lacks_are_not_part_of_the_evidence() {
         let diff = TraceDiff::new(trace(one), trace(two));
         let tree = diff.tree(Side::Baseline);
         let call = tree.calls().find(|&call| tree.name(call) == "aten::block").expect("a block");
-        let partner = diff.explain(Side::Baseline, call).partner.expect("a partner");
-        assert!(partner.same_subtree && partner.shared == partner.of, "{partner:?}");
+        let counterpart = diff.explain(Side::Baseline, call).counterpart.expect("a counterpart");
+        assert!(
+            counterpart.same_subtree && counterpart.shared == counterpart.of,
+            "{counterpart:?}"
+        );
     }
 }
 

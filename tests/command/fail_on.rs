@@ -82,14 +82,14 @@ const LOADER: &str = "h100/train_loader.pt.trace.json.gz";
 
 #[test]
 fn a_limit_without_a_measure_limits_the_step_time() {
-    let (code, told) = compared(&steps(&TIMES), &slow_host(&TIMES, 120.0), "5%");
-    assert_eq!(code, Some(3), "{told}");
-    assert!(told.contains("--fail-on step:5%: step time "), "{told}");
-    let (code, told) = compared(&steps(&TIMES), &slow_host(&TIMES, 120.0), "gpu:5%");
-    assert_eq!(code, Some(0), "{told}");
+    let (code, shown) = compared(&steps(&TIMES), &slow_host(&TIMES, 120.0), "5%");
+    assert_eq!(code, Some(3), "{shown}");
+    assert!(shown.contains("--fail-on step:5%: step time "), "{shown}");
+    let (code, shown) = compared(&steps(&TIMES), &slow_host(&TIMES, 120.0), "gpu:5%");
+    assert_eq!(code, Some(0), "{shown}");
     assert!(
-        told.contains("GPU time per step 100.0 µs → 100.0 µs (+0.0%) is within the limit"),
-        "{told}"
+        shown.contains("GPU time per step 100.0 µs → 100.0 µs (+0.0%) is within the limit"),
+        "{shown}"
     );
 }
 
@@ -98,8 +98,8 @@ fn a_slow_loader_exceeds_the_limits_of_step_and_idle_time() {
     for (limit, expected) in
         [("5%", 3), ("step:5%", 3), ("idle:5%", 3), ("gpu:50%", 0), ("busy:50%", 0)]
     {
-        let (code, told) = examples(BASE, LOADER, &[limit]);
-        assert_eq!(code, Some(expected), "{limit}: {told}");
+        let (code, shown) = examples(BASE, LOADER, &[limit]);
+        assert_eq!(code, Some(expected), "{limit}: {shown}");
     }
 }
 
@@ -107,48 +107,48 @@ fn a_slow_loader_exceeds_the_limits_of_step_and_idle_time() {
 fn a_limit_is_a_share_or_a_time_of_the_measure() {
     // GPU time per step increases from 3.526 to 4.155 ms, which is 17.9% or 0.629 ms more.
     for (limit, expected) in [("gpu:17%", 3), ("gpu:18%", 0), ("gpu:0.6ms", 3), ("gpu:0.7ms", 0)] {
-        let (code, told) = examples(CUDA, ROCM, &[limit]);
-        assert_eq!(code, Some(expected), "{limit}: {told}");
+        let (code, shown) = examples(CUDA, ROCM, &[limit]);
+        assert_eq!(code, Some(expected), "{limit}: {shown}");
     }
     assert_eq!(examples(ROCM, CUDA, &["gpu:0%"]).0, Some(0));
     for limit in ["19", "wall:5%", "gpu:", "-5%"] {
-        let (code, told) = examples(CUDA, ROCM, &[limit]);
-        assert_eq!(code, Some(2), "{limit}: {told}");
+        let (code, shown) = examples(CUDA, ROCM, &[limit]);
+        assert_eq!(code, Some(2), "{limit}: {shown}");
     }
 }
 
 #[test]
 fn three_runs_per_side_that_are_all_apart_exceed_a_limit() {
     let runs = |times: [f64; 3]| times.map(|time| steps(&[time; 5]));
-    let (code, told) =
+    let (code, shown) =
         compared_runs(&runs([100.0, 101.0, 99.0]), &runs([120.0, 121.0, 119.0]), "gpu:5%");
-    assert_eq!(code, Some(1), "{told}");
+    assert_eq!(code, Some(1), "{shown}");
     let expected = "--fail-on gpu:5%: GPU time per step 100.0 µs → 120.0 µs (+20.0%) exceeds the limit of 5%; \
                     3 runs per side, all apart; at least +";
-    assert!(told.contains(expected), "{told}");
+    assert!(shown.contains(expected), "{shown}");
     assert!(
-        told.contains("measured on each side: 15 GPU events in 15 steps, nothing lost"),
-        "{told}"
+        shown.contains("measured on each side: 15 GPU events in 15 steps, nothing lost"),
+        "{shown}"
     );
 }
 
 #[test]
 fn runs_that_overlap_above_a_limit_are_inconclusive() {
     let runs = |times: [f64; 3]| times.map(|time| steps(&[time; 5]));
-    let (code, told) =
+    let (code, shown) =
         compared_runs(&runs([100.0, 104.0, 130.0]), &runs([120.0, 125.0, 131.0]), "gpu:5%");
-    assert_eq!(code, Some(3), "{told}");
-    assert!(told.contains("104.0 µs → 125.0 µs (+20.2%) exceeds the limit of 5%"), "{told}");
-    assert!(told.contains("with 3 runs per side, which overlap; detectable from +"), "{told}");
+    assert_eq!(code, Some(3), "{shown}");
+    assert!(shown.contains("104.0 µs → 125.0 µs (+20.2%) exceeds the limit of 5%"), "{shown}");
+    assert!(shown.contains("with 3 runs per side, which overlap; detectable from +"), "{shown}");
 }
 
 #[test]
 fn a_single_run_above_a_limit_is_inconclusive_and_says_what_would_decide() {
-    let (code, told) = compared(&steps(&TIMES), &steps(&[400.0; 5]), "gpu:1%");
-    assert_eq!(code, Some(3), "{told}");
+    let (code, shown) = compared(&steps(&TIMES), &steps(&[400.0; 5]), "gpu:1%");
+    assert_eq!(code, Some(3), "{shown}");
     let expected = "100.0 µs → 400.0 µs (+300.0%) exceeds the limit of 1% with 1 run per side; record 3 \
                     runs per side to decide";
-    assert!(told.contains(expected), "{told}");
+    assert!(shown.contains(expected), "{shown}");
 }
 
 #[test]
@@ -156,9 +156,9 @@ fn runs_that_are_ranks_of_one_job_do_not_pass() {
     let ranks = [0, 1].map(|rank| {
         steps(&TIMES).replacen('{', &format!("{{\"distributedInfo\": {{\"rank\": {rank}}},"), 1)
     });
-    let (code, told) = compared_runs(&ranks, &ranks, "5%");
-    assert_eq!(code, Some(2), "{told}");
-    assert!(told.contains("traces of 2 ranks (0, 1)") && told.contains("two folders"), "{told}");
+    let (code, shown) = compared_runs(&ranks, &ranks, "5%");
+    assert_eq!(code, Some(2), "{shown}");
+    assert!(shown.contains("traces of 2 ranks (0, 1)") && shown.contains("two folders"), "{shown}");
 }
 
 #[test]
@@ -169,23 +169,29 @@ fn another_program_does_not_pass() {
             t.step(number, |t| ops.iter().for_each(|&op| t.op(op, |t| t.kernel(op, 10.0))));
         }
     });
-    let (code, told) = compared(&steps(&TIMES), &other.json(), "500%");
-    assert_eq!(code, Some(3), "{told}");
+    let (code, shown) = compared(&steps(&TIMES), &other.json(), "500%");
+    assert_eq!(code, Some(3), "{shown}");
 }
 
 #[test]
 fn the_worst_of_several_limits_counts() {
     assert_eq!(examples(BASE, LOADER, &["gpu:50%", "busy:50%"]).0, Some(0));
-    let (code, told) = examples(BASE, LOADER, &["gpu:50%", "step:5%"]);
-    assert_eq!(code, Some(3), "{told}");
-    assert!(told.contains("--fail-on gpu:50%: ") && told.contains("--fail-on step:5%: "), "{told}");
+    let (code, shown) = examples(BASE, LOADER, &["gpu:50%", "step:5%"]);
+    assert_eq!(code, Some(3), "{shown}");
+    assert!(
+        shown.contains("--fail-on gpu:50%: ") && shown.contains("--fail-on step:5%: "),
+        "{shown}"
+    );
 }
 
 #[test]
 fn a_trace_without_gpu_events_has_no_gpu_time() {
-    let (code, told) = examples(CNN, CNN, &["gpu:5%"]);
-    assert_eq!(code, Some(3), "{told}");
-    assert!(told.contains("the GPU time per step was not measured on at least one side"), "{told}");
+    let (code, shown) = examples(CNN, CNN, &["gpu:5%"]);
+    assert_eq!(code, Some(3), "{shown}");
+    assert!(
+        shown.contains("the GPU time per step was not measured on at least one side"),
+        "{shown}"
+    );
     assert_eq!(examples(CNN, CNN, &["5%"]).0, Some(0));
 }
 
@@ -194,17 +200,17 @@ fn a_side_without_gpu_events_does_not_pass() {
     let host = TraceBuilder::cuda()
         .thread("main", |t| t.step(3, |t| t.op(Op::new("aten::mm"), |_| {})))
         .json();
-    let (code, told) = compared(&steps(&[100.0; 3]), &host, "5%");
-    assert_eq!(code, Some(3), "{told}");
-    assert!(told.contains("the candidate has no GPU events"), "{told}");
+    let (code, shown) = compared(&steps(&[100.0; 3]), &host, "5%");
+    assert_eq!(code, Some(3), "{shown}");
+    assert!(shown.contains("the candidate has no GPU events"), "{shown}");
 }
 
 #[test]
 fn a_file_that_is_cut_off_does_not_pass() {
     let whole = steps(&[100.0; 6]);
-    let (code, told) = compared(&whole, &whole[..whole.len() * 3 / 4], "500%");
-    assert_eq!(code, Some(3), "{told}");
-    assert!(told.contains("TRUNCATED") && told.contains("after_0: "), "{told}");
+    let (code, shown) = compared(&whole, &whole[..whole.len() * 3 / 4], "500%");
+    assert_eq!(code, Some(3), "{shown}");
+    assert!(shown.contains("TRUNCATED") && shown.contains("after_0: "), "{shown}");
 }
 
 #[test]
@@ -219,9 +225,9 @@ fn a_different_model_does_not_pass() {
         .arg(folder.path().join("report"))
         .output()
         .expect("the program runs");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{told}");
-    assert!(told.contains("the models have different architectures"), "{told}");
+    let shown = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{shown}");
+    assert!(shown.contains("the models have different architectures"), "{shown}");
 }
 
 #[test]
@@ -234,13 +240,13 @@ fn a_line_of_the_bill_can_be_limited() {
         ("host:1ms", 3, "but the difference in step time may be noise: record 3 runs"),
         ("wait:1us", 0, "wait 0.0 µs per step is within"),
     ] {
-        let (found, told) = examples(BASE, LOADER, &[limit]);
-        assert_eq!(found, Some(code), "{limit}: {told}");
-        assert!(told.contains(message), "{limit}: {told}");
+        let (found, shown) = examples(BASE, LOADER, &[limit]);
+        assert_eq!(found, Some(code), "{limit}: {shown}");
+        assert!(shown.contains(message), "{limit}: {shown}");
     }
-    let (code, told) =
+    let (code, shown) =
         examples(BASE, "h100/train_again.pt.trace.json.gz", &["change", "environment"]);
-    assert_eq!(code, Some(0), "{told}");
+    assert_eq!(code, Some(0), "{shown}");
 }
 
 #[test]
@@ -267,6 +273,6 @@ fn folders_of_runs_are_the_runs_of_both_sides() {
         tracetree().args(["diff", "old", "new", "--no-report"]).current_dir(&folder).output();
     let output = output.expect("the program runs");
     assert_eq!(output.status.code(), Some(2));
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(told.contains("traces of 2 ranks (0, 1)"), "{told}");
+    let shown = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(shown.contains("traces of 2 ranks (0, 1)"), "{shown}");
 }

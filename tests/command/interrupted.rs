@@ -137,9 +137,9 @@ pub(super) fn write_report(candidate: &str, target: &Path, more: &[&str]) -> Out
 pub(super) fn assert_refused(report: &Path, words: &str) {
     for command in ["uid", "explain"] {
         let output = run(&[command, &report.to_string_lossy(), "5"]);
-        let told = error(&output);
-        assert_eq!(output.status.code(), Some(2), "{command}: {told}");
-        assert!(told.contains(words) && told.contains("run `tracetree diff` again"), "{told}");
+        let shown = error(&output);
+        assert_eq!(output.status.code(), Some(2), "{command}: {shown}");
+        assert!(shown.contains(words) && shown.contains("run `tracetree diff` again"), "{shown}");
         assert!(output.stdout.is_empty(), "{command} answers from a mix");
     }
 }
@@ -206,9 +206,9 @@ fn foreign_files_are_not_overwritten_without_force() {
         let home = tempfile::tempdir().expect("a folder");
         fs::write(home.path().join(file), "mine").expect("written");
         let refused = write_report(CNN, home.path(), &["-q"]);
-        let told = error(&refused);
-        assert_eq!(refused.status.code(), Some(2), "{told}");
-        assert!(told.contains(file) && told.contains("--force"), "{told}");
+        let shown = error(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{shown}");
+        assert!(shown.contains(file) && shown.contains("--force"), "{shown}");
         assert_eq!(fs::read_to_string(home.path().join(file)).expect("the file"), "mine");
         assert_eq!(names(home.path()).len(), 1, "{:?}", names(home.path()));
         assert!(write_report(CNN, home.path(), &["-q", "--force"]).status.success());
@@ -260,10 +260,10 @@ fn a_workbook_on_a_full_disk_is_an_error_and_not_a_panic() {
         .arg(&target)
         .output()
         .expect("the program runs");
-    let told = error(&output);
-    assert_eq!(output.status.code(), Some(2), "{told}");
-    assert!(told.contains("report.xlsx") && told.contains("free some space"), "{told}");
-    assert!(!told.contains("panicked"), "{told}");
+    let shown = error(&output);
+    assert_eq!(output.status.code(), Some(2), "{shown}");
+    assert!(shown.contains("report.xlsx") && shown.contains("free some space"), "{shown}");
+    assert!(!shown.contains("panicked"), "{shown}");
     assert!(!target.exists() && names(home.path()).len() == 1, "{:?}", names(home.path()));
 }
 
@@ -320,10 +320,10 @@ fn a_full_disk_is_reported_with_the_file_and_a_remedy_and_nothing_is_left() {
         .arg(&target)
         .output()
         .expect("the program runs");
-    let told = error(&output);
-    assert_eq!(output.status.code(), Some(2), "{told}");
-    assert!(told.contains(&*target.to_string_lossy()) && !told.contains(".partial"), "{told}");
-    assert!(told.contains("free some space"), "{told}");
+    let shown = error(&output);
+    assert_eq!(output.status.code(), Some(2), "{shown}");
+    assert!(shown.contains(&*target.to_string_lossy()) && !shown.contains(".partial"), "{shown}");
+    assert!(shown.contains("free some space"), "{shown}");
     assert!(names(home.path()).is_empty(), "{:?}", names(home.path()));
 }
 

@@ -145,10 +145,10 @@ fn two_hundred_killed_runs_leave_one_whole_report_or_one_that_is_refused() {
             }
         }
     }
-    let told = format!(
+    let shown = format!(
         "{KILLS} runs, {killed} killed before they ended: {old} left the old report, {new} the new one, \
          {refused} a folder that is refused"
     );
-    let _ = writeln!(std::io::stderr(), "{told}");
-    assert!(killed > KILLS / 2 && old > 0 && new > 0, "{told}");
+    let _ = writeln!(std::io::stderr(), "{shown}");
+    assert!(killed > KILLS / 2 && old > 0 && new > 0, "{shown}");
 }

@@ -88,11 +88,11 @@ fn an_alias_makes_two_names_one_op() {
         .collect();
     assert!(!vendor_ops.is_empty());
     for &call in &vendor_ops {
-        let partner = diff.partner(Side::Baseline, call).expect("a partner");
+        let counterpart = diff.counterpart(Side::Baseline, call).expect("a counterpart");
         assert_eq!(diff.relation(Side::Baseline, call), Relation::Same, "{}", tree.name(call));
         assert_eq!(diff.lowest_common_op(Side::Baseline, call), Some(call));
-        assert!(diff.is_aliased(call, partner));
-        let same = diff.explain(Side::Baseline, call).partner.expect("its evidence");
+        assert!(diff.is_aliased(call, counterpart));
+        let same = diff.explain(Side::Baseline, call).counterpart.expect("its evidence");
         assert!(same.same_key && !same.same_name);
     }
     let analysis = Analysis::new(diff);

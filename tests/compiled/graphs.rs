@@ -189,11 +189,11 @@ fn a_replay_is_compared_with_an_eager_run_op_by_op() {
     for side in Side::BOTH {
         for kernel in kernels(analysis.tree(side)) {
             let op = analysis.diff().lowest_common_op(side, kernel).expect("a common op");
-            let partner = analysis.diff().partner(side, kernel).expect("a partner");
+            let counterpart = analysis.diff().counterpart(side, kernel).expect("a counterpart");
             let other = analysis.tree(side.other());
-            let same = analysis.diff().partner(side, op).expect("a pair");
-            assert!(other.is_below(partner, same));
-            assert_eq!(analysis.tree(side).name(kernel), other.name(partner));
+            let same = analysis.diff().counterpart(side, op).expect("a pair");
+            assert!(other.is_below(counterpart, same));
+            assert_eq!(analysis.tree(side).name(kernel), other.name(counterpart));
         }
     }
     assert!(analysis.rows().iter().all(|row| row.difference() == Nanos::ZERO));
@@ -406,7 +406,7 @@ fn kernels_stay_matched_if_one_side_lacks_the_capture_of_a_graph() {
     assert_eq!((whole.replays()[1].placed, part.replays()[1].placed), (12, 0));
     let diff = TraceDiff::new(whole, part);
     for kernel in kernels(diff.tree(Side::Baseline)) {
-        assert!(diff.partner(Side::Baseline, kernel).is_some(), "{kernel:?}");
+        assert!(diff.counterpart(Side::Baseline, kernel).is_some(), "{kernel:?}");
     }
     let analysis = Analysis::new(diff);
     assert!(analysis.account().is_exact());

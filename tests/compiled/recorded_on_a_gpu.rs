@@ -42,7 +42,7 @@ fn alone(analysis: &Analysis, side: Side) -> BTreeMap<&str, usize> {
     let is_op = |call: &CallId| tree.kind(*call) == CallKind::Op && tree.is_gpu_path(*call);
     let diff = analysis.diff();
     let is_alone = |call: &CallId| {
-        diff.partner(side, *call).is_none() && diff.region_of(side, *call).is_none()
+        diff.counterpart(side, *call).is_none() && diff.region_of(side, *call).is_none()
     };
     let mut names = BTreeMap::new();
     for call in tree.calls().filter(is_op).filter(is_alone) {
@@ -56,10 +56,10 @@ fn renamed(analysis: &Analysis) -> BTreeMap<(&str, &str), usize> {
     let [a, b] = [Side::Baseline, Side::Candidate].map(|side| analysis.tree(side));
     let mut names = BTreeMap::new();
     for call in a.calls().filter(|&call| a.kind(call) == CallKind::Op && a.is_gpu_path(call)) {
-        let partner = analysis.diff().partner(Side::Baseline, call);
+        let counterpart = analysis.diff().counterpart(Side::Baseline, call);
         if analysis.diff().relation(Side::Baseline, call) == Relation::Renamed {
-            let partner = partner.expect("a partner");
-            *names.entry((a.name(call), b.name(partner))).or_default() += 1;
+            let counterpart = counterpart.expect("a counterpart");
+            *names.entry((a.name(call), b.name(counterpart))).or_default() += 1;
         }
     }
     names

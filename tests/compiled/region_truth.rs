@@ -113,9 +113,12 @@ fn exact(recording: &Recording, seed: u64, lines: &mut Vec<String>) -> (usize, u
             let trace = diff.tree(side).trace();
             let call = trace.event_at(Uid(uid)).and_then(|event| diff.tree(side).call_of(event));
             call.map(|call| {
-                let partner = diff.partner(side, call);
+                let counterpart = diff.counterpart(side, call);
                 let other = diff.tree(side.other());
-                (diff.relation(side, call).label(), partner.map(|call| other.name(call).to_owned()))
+                (
+                    diff.relation(side, call).label(),
+                    counterpart.map(|call| other.name(call).to_owned()),
+                )
             })
         };
         let of_members: Vec<_> =

@@ -41,7 +41,7 @@ fn run(place: &TempDir, arguments: &[&str]) -> (Output, Value) {
     (output, serde_json::from_str(&text).unwrap_or_default())
 }
 
-fn told(output: &Output) -> String {
+fn shown(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -73,7 +73,7 @@ fn half_of_the_ranks_missing_is_one_finding_and_the_counts_add_up() {
         fs::remove_file(place.path().join(format!("after/rank_{rank}.json"))).expect("a file");
     }
     let (output, document) = run(&place, &[]);
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
     assert_eq!(counts(&document), [16, 8, 0, 8]);
     let expected =
         [("NO_PARTNER", "0 2 4 6 8 10 12 14", 8), ("SAME_PROGRAM", "1 3 5 7 9 11 13 15", 8)];
@@ -93,11 +93,11 @@ fn a_rank_that_two_files_claim_is_reported_and_not_guessed() {
     )
     .expect("renamed");
     let (output, document) = run(&place, &[]);
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
     assert_eq!(counts(&document), [18, 15, 0, 3]);
     let codes: Vec<&str> = findings(&document).iter().map(|one| one.0).collect();
     assert_eq!(codes.iter().filter(|code| **code == "DUPLICATE_RANK").count(), 2, "{codes:?}");
-    assert!(told(&output).contains("is one of several files for rank 5"), "{}", told(&output));
+    assert!(shown(&output).contains("is one of several files for rank 5"), "{}", shown(&output));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn different_world_sizes_are_reported() {
         write(&place, &format!("after/rank_{rank}.json"), &Ranks(20).trace(rank, false));
     }
     let (output, document) = run(&place, &[]);
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
     let notes = document["notes"].to_string();
     assert!(
         notes.contains("the world size differs: 16 in the baseline, 20 in the candidate"),
@@ -115,9 +115,9 @@ fn different_world_sizes_are_reported() {
     );
     assert!(notes.contains("4 of 20 ranks have no trace in either folder: 16-19"), "{notes}");
     assert!(
-        told(&output).contains("the world size differs: 16 in the baseline, 20 in the candidate"),
+        shown(&output).contains("the world size differs: 16 in the baseline, 20 in the candidate"),
         "{}",
-        told(&output)
+        shown(&output)
     );
 }
 
@@ -136,12 +136,12 @@ fn a_shard_of_another_version_is_left_out_and_reported() {
     bytes[at + version.len() - 1] = b'x';
     fs::write(shard, &bytes).expect("a shard");
     let output = fleet(&place, &["reduce", "plan.json", "-o", "out"]);
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
-    assert!(told(&output).contains("OTHER_VERSION"), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    assert!(shown(&output).contains("OTHER_VERSION"), "{}", shown(&output));
     assert!(
-        told(&output).contains("16 planned = 15 ok + 1 failed + 0 unmatched"),
+        shown(&output).contains("16 planned = 15 ok + 1 failed + 0 unmatched"),
         "{}",
-        told(&output)
+        shown(&output)
     );
 }
 
@@ -158,9 +158,9 @@ fn a_full_disk_is_one_error_and_leaves_no_partial_shard() {
         .current_dir(place.path())
         .output()
         .expect("the program runs");
-    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
-    assert!(told(&output).contains("shards/") && told(&output).contains("free some space"));
-    assert_eq!(told(&output).lines().count(), 1, "{}", told(&output));
+    assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+    assert!(shown(&output).contains("shards/") && shown(&output).contains("free some space"));
+    assert_eq!(shown(&output).lines().count(), 1, "{}", shown(&output));
     assert!(shards(&place).is_empty(), "{:?}", shards(&place));
     // With enough disk space, the next run completes the work.
     assert_eq!(fleet(&place, &["map", "plan.json", "-o", "out"]).status.code(), Some(0));
@@ -201,8 +201,8 @@ fn a_folder_without_read_permission_is_one_error() {
     let place = folders();
     forbid(&place.path().join("after"));
     let Some(output) = as_nobody(&place, &["run", "before", "after", "-o", "out"]) else { return };
-    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
-    let text = told(&output);
+    assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+    let text = shown(&output);
     assert!(text.contains("after: cannot list the folder") && text.lines().count() == 1, "{text}");
 }
 
@@ -213,8 +213,8 @@ fn a_file_without_read_permission_gets_a_status_and_no_shard() {
     assert_eq!(fleet(&place, &["plan", "before", "after"]).status.code(), Some(0));
     forbid(&place.path().join("after/rank_3.json"));
     let Some(output) = as_nobody(&place, &["map", "plan.json", "-o", "out"]) else { return };
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
-    assert!(told(&output).contains("NO_PERMISSION"), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    assert!(shown(&output).contains("NO_PERMISSION"), "{}", shown(&output));
     assert_eq!(shards(&place).len(), 15);
     let Some(output) = as_nobody(&place, &["plan", "before", "after", "-o", "again.json"]) else {
         return;
@@ -232,8 +232,8 @@ fn an_output_folder_without_permissions_is_one_error() {
     fs::create_dir(place.path().join("out")).expect("a folder");
     forbid(&place.path().join("out"));
     let Some(output) = as_nobody(&place, &["map", "plan.json", "-o", "out"]) else { return };
-    assert_eq!(output.status.code(), Some(2), "{}", told(&output));
-    assert_eq!(told(&output).lines().count(), 1, "{}", told(&output));
+    assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+    assert_eq!(shown(&output).lines().count(), 1, "{}", shown(&output));
 }
 
 #[test]
@@ -253,9 +253,9 @@ fn a_hundred_thousand_files_are_planned_with_few_lines_of_warnings() {
         write(&place, &format!("after/rank_{rank}.log"), "");
     }
     let output = fleet(&place, &["plan", "before", "after"]);
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("50000 planned = 1 pair + 49999 unmatched"), "{text}");
-    assert!(told(&output).lines().count() < 30, "{}", told(&output).lines().count());
-    assert!(told(&output).contains("… and 49979 more; see the plan"));
+    assert!(shown(&output).lines().count() < 30, "{}", shown(&output).lines().count());
+    assert!(shown(&output).contains("… and 49979 more; see the plan"));
 }

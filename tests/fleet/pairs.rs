@@ -153,7 +153,7 @@ fn the_last_rank_of_each_collective_of_a_real_training_step_is_reported() {
     assert_eq!(last[4..6], ["#7", "#5-#6"], "{last:?}");
 }
 
-fn told(output: &Output) -> String {
+fn shown(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -164,8 +164,8 @@ fn a_truncated_rank_is_reported_on_the_screen_and_in_the_table() {
     let text = fs::read_to_string(&path).expect("a trace");
     fs::write(&path, &text[..text.len() * 2 / 3]).expect("a trace that is cut off");
     let output = diff(&place, &[]);
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
-    let line = told(&output).lines().find(|line| line.contains("TRUNCATED")).map(str::to_owned);
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    let line = shown(&output).lines().find(|line| line.contains("TRUNCATED")).map(str::to_owned);
     assert!(line.is_some_and(|line| line.contains("rank_1") && line.contains("host6_b.json")));
     let rows = table(&place.path().join("report/ranks.csv"));
     let column = |name: &str| rows.iter().map(|row| row[name].as_str()).collect::<Vec<_>>();
@@ -179,11 +179,11 @@ fn an_unrelated_file_is_reported_and_does_not_fail_the_run() {
     let place = fleet();
     fs::write(place.path().join("a/config.json"), r#"{"lr": 0.1}"#).expect("a file");
     let output = diff(&place, &[]);
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
     assert!(
-        told(&output).contains("config.json is not a trace and is ignored"),
+        shown(&output).contains("config.json is not a trace and is ignored"),
         "{}",
-        told(&output)
+        shown(&output)
     );
     assert_eq!(table(&place.path().join("report/ranks.csv")).len(), 3);
 }
@@ -191,7 +191,7 @@ fn an_unrelated_file_is_reported_and_does_not_fail_the_run() {
 #[test]
 fn matching_by_file_name_is_reported() {
     let place = fleet();
-    assert!(!told(&diff(&place, &[])).contains("matched by name"));
+    assert!(!shown(&diff(&place, &[])).contains("matched by name"));
     for folder in ["a", "b"] {
         for (at, name) in ["one.json", "two.json"].into_iter().enumerate() {
             // Based on their content, both files come from rank 5.
@@ -200,14 +200,14 @@ fn matching_by_file_name_is_reported() {
         }
     }
     let output = diff(&place, &[]);
-    assert!(told(&output).contains("these files are matched by name"), "{}", told(&output));
+    assert!(shown(&output).contains("these files are matched by name"), "{}", shown(&output));
 }
 
 #[test]
 fn size_limits_apply_when_ranks_are_looked_up() {
     let output = diff(&fleet(), &["--max-unpacked", "100"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(told(&output).contains("unpacks to more than 100 bytes"), "{}", told(&output));
+    assert!(shown(&output).contains("unpacks to more than 100 bytes"), "{}", shown(&output));
 }
 
 /// Two folders with one trace per rank. On every rank, the candidate has one more `aten::relu`. On rank `r`, the
@@ -292,7 +292,7 @@ fn another_device_is_the_headline_and_comes_before_changes() {
         }
     }
     let output = diff(&place, &[]);
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.starts_with("The environment differs on 2 ranks"), "{text}");
     let codes: Vec<&str> = text
@@ -314,7 +314,7 @@ fn another_device_is_the_headline_and_comes_before_changes() {
     let mut command = tracetree();
     command.args(["diff", "a/rank_0.json.gz", "b/rank_0.json.gz", "-q", "-o", "one"]);
     let output = command.current_dir(place.path()).output().expect("the command runs");
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
     let table = fs::read_to_string(report.join("porting.csv")).expect("a table");
     let mut rows = csv::Reader::from_reader(table.as_bytes());
     let titles = rows.headers().expect("titles").clone();
@@ -346,7 +346,7 @@ fn changes_of_every_eighth_rank_name_the_pattern_and_counts_are_a_range() {
     let place =
         changed_fleet(48, |rank| if [0, 3].contains(&(rank % 8)) { 30 + rank % 3 } else { 0 });
     let output = diff(&place, &[]);
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
     let document = fs::read_to_string(place.path().join("report/fleet.json")).expect("a document");
     let document: Value = serde_json::from_str(&document).expect("JSON");
     let findings = document["findings"].as_array().expect("findings");

@@ -26,7 +26,7 @@ fn fleet(arguments: &[&str]) -> Output {
     command.output().expect("the program runs")
 }
 
-fn told(output: &Output) -> String {
+fn shown(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -80,7 +80,7 @@ fn all_planted_faults_are_found_and_nothing_else() {
     let out = tempfile::tempdir().expect("a folder");
     let folder = out.path().to_str().expect("UTF-8");
     let output = fleet(&["run", "before", "after", "-o", folder, "--tables", "both"]);
-    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
     let text = |number: usize| number.to_string();
     let expected = [
         ("TRUNCATED".to_owned(), text(RANKS.truncated())),
@@ -107,9 +107,9 @@ fn all_planted_faults_are_found_and_nothing_else() {
         (&62.into(), &1.into(), &1.into())
     );
     assert!(
-        told(&output).contains("64 planned = 62 ok + 1 failed + 1 unmatched"),
+        shown(&output).contains("64 planned = 62 ok + 1 failed + 1 unmatched"),
         "{}",
-        told(&output)
+        shown(&output)
     );
     let bill = document["bill"].as_array().expect("a bill");
     let line = bill.iter().find(|line| line["where"] == "aten::bmm" && line["spread"] == "role");
@@ -144,7 +144,7 @@ fn plan_map_and_reduce_write_the_bytes_of_run_and_compare_no_pair_twice() {
     // Maps pairs 3 and 0 by hand, pair 3 twice. Then truncates one of the two shards, and maps all remaining pairs.
     for pair in ["3", "0", "3"] {
         let output = fleet(&["map", plan, "-o", parts, "--pair", pair]);
-        assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+        assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
     }
     let shard = fs::read_dir(other.path().join("shards"))
         .expect("shards")
@@ -155,9 +155,9 @@ fn plan_map_and_reduce_write_the_bytes_of_run_and_compare_no_pair_twice() {
     fs::write(shard.path(), &bytes[..bytes.len() / 2]).expect("half a shard");
     let output = fleet(&["map", plan, "-o", parts]);
     assert!(
-        told(&output).contains("62 pairs compared, 1 skipped (shard exists)"),
+        shown(&output).contains("62 pairs compared, 1 skipped (shard exists)"),
         "{}",
-        told(&output)
+        shown(&output)
     );
     assert_eq!(fleet(&["reduce", plan, "-o", parts]).status.code(), Some(0));
     fs::remove_file(plan).expect("the plan");
@@ -181,8 +181,8 @@ fn missing_and_foreign_shards_are_reported() {
     let shard = fs::read_dir(&shards).expect("shards").next().expect("one").expect("one").path();
     fs::copy(&shard, shards.join("0123.parquet")).expect("a copy");
     let output = fleet(&["reduce", plan, "-o", folder]);
-    assert_eq!(output.status.code(), Some(3), "{}", told(&output));
-    let text = told(&output);
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+    let text = shown(&output);
     assert!(text.contains("64 planned = 1 ok + 62 failed + 1 unmatched"), "{text}");
     assert!(text.contains("NO_SHARD") && text.contains("1 shard in"), "{text}");
 }
@@ -220,8 +220,8 @@ fn compared_pairs_whose_shards_are_elsewhere_are_not_reported_as_not_compared() 
         .collect();
     fs::write(at("lost.json"), serde_json::to_vec(&lost).expect("JSON")).expect("a file");
     let output = fleet(&["reduce", &at("plan.json"), "-o", folder, "--lost", &at("lost.json")]);
-    assert_eq!(output.status.code(), Some(3), "{}", told(&output));
-    assert!(told(&output).contains("64 planned = 1 ok + 62 failed + 1 unmatched"));
+    assert_eq!(output.status.code(), Some(3), "{}", shown(&output));
+    assert!(shown(&output).contains("64 planned = 1 ok + 62 failed + 1 unmatched"));
     let screen = String::from_utf8_lossy(&output.stdout).into_owned();
     let headline = "The results of 62 compared ranks are not in this folder";
     assert_eq!(screen.lines().next(), Some(headline), "{screen}");

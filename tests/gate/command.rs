@@ -91,14 +91,16 @@ fn copies_of_one_run_are_reported() {
     let gate = |new: [&str; 2]| {
         text(&run(&folder, &["gate", "--base", &cnn(), &rerun(), "--new", new[0], new[1]]))
     };
-    let told = "has the same content as";
-    assert!(gate([&rerun(), &copy]).contains(told) && !gate([&rerun(), &cnn()]).contains(told));
+    let printed = "has the same content as";
+    assert!(
+        gate([&rerun(), &copy]).contains(printed) && !gate([&rerun(), &cnn()]).contains(printed)
+    );
     let diff =
         ["diff", "--no-report", "--base", &cnn(), "--new", &rerun(), &copy, "--fail-on", "1%"];
     let output = run(&folder, &diff);
-    assert!(errors(&output).contains(told), "{}", errors(&output));
+    assert!(errors(&output).contains(printed), "{}", errors(&output));
     let record = run(&folder, &["baseline", "record", &rerun(), &copy]);
-    assert!(errors(&record).contains(told), "{}", errors(&record));
+    assert!(errors(&record).contains(printed), "{}", errors(&record));
 }
 
 #[test]
@@ -478,10 +480,10 @@ fn captures_are_passed_or_found_next_to_the_trace_and_recorded_in_a_baseline() {
     assert_eq!(code(&bare), 1, "{}", text(&bare));
     assert!(text(&bare).contains("--new-capture"), "{}", text(&bare));
     let arguments = ["gate", "--base", &eager, "--new", &replay, "--new-capture", &capture];
-    let told = run(&place, &arguments);
-    assert_eq!(code(&told), 1, "{}", text(&told));
-    assert!(text(&told).contains("FAIL: 1 finding"), "{}", text(&told));
-    assert!(text(&told).contains("failed: Captured graphs are launched"), "{}", text(&told));
+    let printed = run(&place, &arguments);
+    assert_eq!(code(&printed), 1, "{}", text(&printed));
+    assert!(text(&printed).contains("FAIL: 1 finding"), "{}", text(&printed));
+    assert!(text(&printed).contains("failed: Captured graphs are launched"), "{}", text(&printed));
 
     // Captures cannot be added to a baseline file that was already recorded.
     let arguments = ["gate", "--baseline", "base.ttb", &trace, "--base-capture", &capture];
@@ -496,12 +498,16 @@ fn a_finding_names_its_first_call_sites_and_counts_the_others() {
     let new = h100("resnet_channels_last");
     let arguments = ["gate", "--base", &base, "--new", &new];
     let changed = run(&folder(), &arguments);
-    let told = text(&changed);
-    assert_eq!(told.matches("\nfailed: Tensors are channels_last instead of").count(), 1, "{told}");
+    let printed = text(&changed);
+    assert_eq!(
+        printed.matches("\nfailed: Tensors are channels_last instead of").count(),
+        1,
+        "{printed}"
+    );
     let finding =
-        told.split("\n\n").find(|part| part.contains("channels_last")).unwrap_or_default();
-    assert_eq!(finding.matches("\n  example ").count(), 1, "{told}");
-    assert!(finding.contains("--verbose lists 62 call sites"), "{told}");
+        printed.split("\n\n").find(|part| part.contains("channels_last")).unwrap_or_default();
+    assert_eq!(finding.matches("\n  example ").count(), 1, "{printed}");
+    assert!(finding.contains("--verbose lists 62 call sites"), "{printed}");
     let all = run(&folder(), &[&arguments[..], &["--verbose"]].concat());
     assert_eq!(text(&all).matches("\n  at ").count(), 62, "{}", text(&all));
     // The first line lists the times that exceed a limit but could not be tested.
@@ -605,9 +611,9 @@ fn the_first_line_names_the_rule_file_and_quiet_gives_the_reason() {
     assert_eq!(code(&changed), 1);
     let first = text(&changed).lines().next().unwrap_or_default().to_owned();
     assert!(first.contains("rules tracetree.toml"), "{first}");
-    let told = errors(&changed);
-    assert_eq!(told.lines().count(), 1, "{told}");
-    assert!(told.contains("gate: FAIL"), "{told}");
+    let printed = errors(&changed);
+    assert_eq!(printed.lines().count(), 1, "{printed}");
+    assert!(printed.contains("gate: FAIL"), "{printed}");
     let damaged = run(&folder, &["diff", &base, &new, "-q", "--no-report", "--fail-on", "gpu:1%"]);
     assert_eq!(code(&damaged), 3);
     assert_eq!(errors(&damaged).lines().count(), 1, "{}", errors(&damaged));
@@ -638,11 +644,11 @@ fn an_error_in_the_rules_is_one_line_with_its_position_and_no_far_fetched_sugges
         assert_eq!(code(&output), 2, "{rules}: {}", text(&output));
         errors(&output)
     };
-    let told = refused("[[rule]]\nrule = \"new_op\"\npth = 3\n");
-    assert!(told.contains("line 3, column 1: unknown field `pth`"), "{told}");
-    assert!(!told.contains("\\n") && told.lines().count() == 1, "{told}");
-    let told = refused("tolerate = ['*']");
-    assert!(told.contains("unknown code `*`") && !told.contains("did you mean"), "{told}");
-    let told = refused(&"[[rule]]\nrule = \"new_op\"\nphase = \"decode\"\n".repeat(100_000));
-    assert!(told.contains("has 100000 rules; at most 1000"), "{told}");
+    let printed = refused("[[rule]]\nrule = \"new_op\"\npth = 3\n");
+    assert!(printed.contains("line 3, column 1: unknown field `pth`"), "{printed}");
+    assert!(!printed.contains("\\n") && printed.lines().count() == 1, "{printed}");
+    let printed = refused("tolerate = ['*']");
+    assert!(printed.contains("unknown code `*`") && !printed.contains("did you mean"), "{printed}");
+    let printed = refused(&"[[rule]]\nrule = \"new_op\"\nphase = \"decode\"\n".repeat(100_000));
+    assert!(printed.contains("has 100000 rules; at most 1000"), "{printed}");
 }

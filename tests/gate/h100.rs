@@ -180,9 +180,9 @@ fn a_capture_on_one_side_only_violates_no_rule_and_is_reported() {
         for (one, two) in [(&bare, &shown), (&shown, &bare)] {
             let gate = check(one, two);
             assert_eq!((gate.outcome, broken(&gate)), (Outcome::Pass, BTreeSet::new()), "{name}");
-            let told =
+            let printed =
                 gate.notes.iter().any(|note| note.contains("compared at the graph launches"));
-            assert!(told, "{name}: {:?}", gate.notes);
+            assert!(printed, "{name}: {:?}", gate.notes);
         }
     }
 }
@@ -208,7 +208,7 @@ fn a_captured_replay_is_compared_with_eager_code_op_by_op() {
 
 #[test]
 fn a_baseline_says_whether_it_was_recorded_with_a_capture() {
-    for (recording, told) in [
+    for (recording, printed) in [
         (file("decode_graph"), "contains GPU events\n"),
         (captured("decode_graph"), "captures for all graph launches"),
     ] {
@@ -217,7 +217,7 @@ fn a_baseline_says_whether_it_was_recorded_with_a_capture() {
         assert_eq!(again.setup, recording.setup);
         let mut overview = Vec::new();
         again.write_overview(&mut overview).expect("memory takes every text");
-        assert!(String::from_utf8_lossy(&overview).contains(told));
+        assert!(String::from_utf8_lossy(&overview).contains(printed));
         assert_eq!(check(&again, &recording).outcome, Outcome::Pass);
     }
 }
@@ -227,13 +227,13 @@ fn the_order_of_the_runs_changes_no_outcome_and_no_figure_of_a_gate() {
     let of = |names: &[&str]| runs(names, CaptureSource::Nowhere);
     let (off, off_again) = ("resnet_tf32_off", "resnet_tf32_off_again");
     let [one, two, three] = RUNS;
-    let told = |base: [&str; 3], new: [&str; 2]| {
+    let printed = |base: [&str; 3], new: [&str; 2]| {
         let gate = check(&of(&base), &of(&new));
         format!("{:?} {} {:#?} {:#?}", gate.outcome, gate.candidate, gate.checks, gate.floors)
     };
-    let named = told(RUNS, [off, off_again]);
+    let named = printed(RUNS, [off, off_again]);
     for base in [[three, one, two], [two, three, one]] {
-        let other = told(base, [off_again, off]);
+        let other = printed(base, [off_again, off]);
         let line = named.lines().zip(other.lines()).find(|(a, b)| a != b);
         assert!(named == other, "{base:?}: {line:?}");
     }

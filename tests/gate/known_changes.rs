@@ -92,7 +92,7 @@ fn optimizer_and_clipping_changes_are_one_finding_each() {
 
 #[test]
 fn a_changed_block_is_one_finding_with_a_site_in_each_block() {
-    for (variant, told, module, what) in [
+    for (variant, shown, module, what) in [
         (
             "dropout",
             "new_op: Added in Attention (record_changes.py: forward): 3 × Dropout per step, with their backward",
@@ -106,7 +106,7 @@ fn a_changed_block_is_one_finding_with_a_site_in_each_block() {
             "added aten::relu",
         ),
     ] {
-        assert_eq!(findings(variant), [told]);
+        assert_eq!(findings(variant), [shown]);
         let sites = sites(variant);
         for block in 0..3 {
             let [module, what] = [module, what].map(|text| text.replace('#', &block.to_string()));
@@ -122,5 +122,5 @@ fn a_slow_loader_is_a_line_of_the_bill_with_its_time() {
     let first = &comparison.analysis().bill().lines()[0];
     assert!(first.sentence.contains("sleep"), "{}", first.sentence);
     let micros = first.price.as_micros();
-    assert!((4_000.0..4_200.0).contains(&micros), "slept 4 ms, told {micros} us");
+    assert!((4_000.0..4_200.0).contains(&micros), "slept 4 ms, shown {micros} us");
 }

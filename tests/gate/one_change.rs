@@ -17,7 +17,7 @@ fn program(step: impl Fn(&mut HostThread<'_>)) -> Recording {
     record([CallTree::build(compared::trace("run", &trace.json()))])
 }
 
-fn told(baseline: &Recording, candidate: &Recording) -> Vec<String> {
+fn shown(baseline: &Recording, candidate: &Recording) -> Vec<String> {
     findings(&check(baseline, candidate))
 }
 
@@ -47,15 +47,15 @@ fn reading(host_values: usize, gpu_values: usize) -> Recording {
 fn only_a_call_that_waits_for_the_gpu_is_a_new_wait() {
     let before = reading(10, 0);
     assert_eq!(
-        told(&before, &reading(12, 0)),
+        shown(&before, &reading(12, 0)),
         ["new_op: The host reads a value of a tensor: 2 × aten::item per step"]
     );
     assert_eq!(
-        told(&before, &reading(10, 1)),
+        shown(&before, &reading(10, 1)),
         ["new_sync new_copy: The host reads a value of a tensor: aten::item per step"]
     );
     assert_eq!(
-        told(&reading(10, 1), &before),
+        shown(&reading(10, 1), &before),
         ["gone_op: The host no longer reads a value of a tensor: aten::item per step"]
     );
 }
@@ -73,7 +73,7 @@ fn a_change_that_violates_two_rules_is_one_finding_and_explains_its_launches() {
         })
     };
     assert_eq!(
-        told(&with_kernels(0, 0), &with_kernels(1, 1)),
+        shown(&with_kernels(0, 0), &with_kernels(1, 1)),
         [
             "new_sync new_copy: The host reads a value of a tensor: aten::item per step",
             "kernels_per_call new_kernel: Matrix products run different kernels (shapes were not recorded) at 1 op per step"
@@ -94,8 +94,11 @@ fn an_op_that_could_copy_but_does_not_is_not_a_copy() {
             }
         })
     };
-    assert_eq!(told(&casting(6, 1), &casting(9, 1)), ["new_op: Added: 3 × aten::to per step"]);
-    assert_eq!(told(&casting(6, 1), &casting(6, 2)), ["new_copy new_op: Added: aten::to per step"]);
+    assert_eq!(shown(&casting(6, 1), &casting(9, 1)), ["new_op: Added: 3 × aten::to per step"]);
+    assert_eq!(
+        shown(&casting(6, 1), &casting(6, 2)),
+        ["new_copy new_op: Added: aten::to per step"]
+    );
 }
 
 #[test]
@@ -112,11 +115,11 @@ fn different_kernels_follow_from_different_shapes() {
     let before = product(8, &["gemm_a"]);
     let split: &[&str] = &["gemm_b", "splitKreduce"];
     let larger = product(16, split);
-    assert_eq!(told(&before, &larger).len(), 1);
-    assert!(told(&before, &larger)[0].starts_with("shape_change: Inputs are 2x as large"));
+    assert_eq!(shown(&before, &larger).len(), 1);
+    assert!(shown(&before, &larger)[0].starts_with("shape_change: Inputs are 2x as large"));
     // If both sides have the same shapes, only the number of kernels changes.
     assert!(
-        told(&before, &product(8, split))[0]
+        shown(&before, &product(8, split))[0]
             .starts_with("kernels_per_call new_kernel: Matrix products")
     );
 }
@@ -132,16 +135,16 @@ fn a_site_says_which_arguments_or_kernels_differ() {
         })
     };
     let before = product(8, "float", "gemm_a");
-    let told = |after: &Recording| {
+    let shown = |after: &Recording| {
         let gate = check(&before, after);
         let sites = gate.findings.iter().flat_map(|finding| &finding.sites);
         sites.map(|site| site.what.clone()).collect::<Vec<_>>()
     };
     let shapes = "[[8, 64], [64, 64]] → [[16, 64], [64, 64]]";
-    assert_eq!(told(&product(16, "float", "gemm_a")), [shapes]);
+    assert_eq!(shown(&product(16, "float", "gemm_a")), [shapes]);
     let types = "[\"float\", \"float\"] → [\"c10::BFloat16\", \"c10::BFloat16\"]";
-    assert_eq!(told(&product(8, "c10::BFloat16", "gemm_a")), [types]);
-    assert_eq!(told(&product(8, "float", "gemm_b")), ["gemm_a → gemm_b"]);
+    assert_eq!(shown(&product(8, "c10::BFloat16", "gemm_a")), [types]);
+    assert_eq!(shown(&product(8, "float", "gemm_b")), ["gemm_a → gemm_b"]);
 }
 
 /// A training program with `blocks` blocks whose loader makes `casts` casts.
@@ -168,11 +171,14 @@ fn training(blocks: usize, casts: usize) -> Recording {
 #[test]
 fn reduced_optimizer_work_follows_from_a_removed_layer() {
     let (before, after) = (training(4, 2), training(3, 2));
-    let found = told(&before, &after);
+    let found = shown(&before, &after);
     assert_eq!(found, ["gone_op: 3 instead of 4 Block calls per step"]);
     // Removed work outside of modules is still reported.
-    let less = told(&before, &training(3, 1));
-    assert!(less.len() == 2 && less.iter().any(|told| told.contains("aten::_to_copy")), "{less:?}");
+    let less = shown(&before, &training(3, 1));
+    assert!(
+        less.len() == 2 && less.iter().any(|shown| shown.contains("aten::_to_copy")),
+        "{less:?}"
+    );
 }
 
 #[test]
@@ -184,8 +190,8 @@ fn a_wait_that_no_op_makes_is_found_by_its_count() {
         })
     };
     assert_eq!(
-        told(&waiting(1), &waiting(2)),
+        shown(&waiting(1), &waiting(2)),
         ["new_sync: The host waits for the GPU: cudaDeviceSynchronize per step"]
     );
-    assert_eq!(told(&waiting(2), &waiting(1)), [""; 0]);
+    assert_eq!(shown(&waiting(2), &waiting(1)), [""; 0]);
 }

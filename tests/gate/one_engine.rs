@@ -45,8 +45,8 @@ fn the_gate_names_the_changes_that_diff_names_in_both_directions() {
     for (one, two) in pairs() {
         for (baseline, candidate) in [(&one, &two), (&two, &one)] {
             let gate = check(&side(baseline), &side(candidate));
-            let told = of_diff(baseline, candidate);
-            assert_eq!(changes(&gate), told, "{} {}", baseline.display(), candidate.display());
+            let shown = of_diff(baseline, candidate);
+            assert_eq!(changes(&gate), shown, "{} {}", baseline.display(), candidate.display());
         }
     }
 }
@@ -61,9 +61,9 @@ fn a_baseline_file_names_the_changes_that_its_trace_names() {
             let direct = check(&before, &after);
             let names = format!("{} {}", baseline.display(), candidate.display());
             let sorted = |gate| {
-                let mut told = changes(gate);
-                told.sort_unstable();
-                told.into_iter().map(str::to_owned).collect::<Vec<_>>()
+                let mut shown = changes(gate);
+                shown.sort_unstable();
+                shown.into_iter().map(str::to_owned).collect::<Vec<_>>()
             };
             assert_eq!(sorted(&by_file), sorted(&direct), "{names}");
             assert_eq!(by_file.outcome, direct.outcome, "{names}: {:?}", by_file.reasons);
@@ -94,8 +94,8 @@ fn a_damaged_baseline_is_read_or_refused_without_a_panic() {
                 Ok(read) => drop(check(&read, &recording)),
                 Err(error) => {
                     refused += 1;
-                    let told = error.to_string();
-                    assert!(told.contains("base.ttb") && told.contains("record"), "{told}");
+                    let shown = error.to_string();
+                    assert!(shown.contains("base.ttb") && shown.contains("record"), "{shown}");
                 }
             }
         }

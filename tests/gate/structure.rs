@@ -19,7 +19,7 @@ fn cpu(name: &str) -> Option<Recording> {
 }
 
 /// For each change that the gate finds, the rules that it violates and its distinct call sites.
-fn told(gate: &Gate) -> Vec<(String, Vec<String>)> {
+fn shown(gate: &Gate) -> Vec<(String, Vec<String>)> {
     let changes = gate.findings.iter().filter(|finding| !finding.kind.is_empty());
     let one = |finding: &Finding| {
         let mut sites: Vec<String> = finding.sites.iter().map(|site| site.place.words()).collect();
@@ -196,7 +196,7 @@ fn without_stacks_an_added_op_is_new_in_the_step() {
     let (Some(before), Some(after)) = (cpu("cnn_nostack"), cpu("cnn_extra_op_nostack")) else {
         return;
     };
-    let [(rules, sites)] = &told(&check(&before, &after))[..] else { panic!("one finding") };
+    let [(rules, sites)] = &shown(&check(&before, &after))[..] else { panic!("one finding") };
     assert_eq!(rules, "new_op");
     assert!(sites.iter().any(|site| site == "step"), "{sites:?}");
 }
@@ -219,7 +219,7 @@ fn a_layer_that_was_added_is_one_finding_and_its_gradients_follow() {
 #[test]
 fn a_different_weight_is_one_shape_change_at_its_module() {
     let (Some(before), Some(after)) = (cpu("cnn"), cpu("cnn_conv5x5")) else { return };
-    let [(rules, sites)] = &told(&check(&before, &after))[..] else { panic!("one finding") };
+    let [(rules, sites)] = &shown(&check(&before, &after))[..] else { panic!("one finding") };
     assert_eq!(rules, "shape_change");
     let module = "CNN_0.Sequential_0.Block_1.Conv2d_1";
     assert!(sites.iter().any(|site| site.starts_with(module)), "{sites:?}");
@@ -257,7 +257,7 @@ fn a_recorded_baseline_gives_the_same_result_as_its_traces() {
         let file = recorded(&before);
         let [direct, by_file] = [&before, &file].map(|baseline| check(baseline, &after));
         assert_eq!(direct.outcome, by_file.outcome);
-        assert_eq!(told(&direct), told(&by_file), "{one} {two}");
+        assert_eq!(shown(&direct), shown(&by_file), "{one} {two}");
         assert_eq!(changes(&direct), changes(&by_file), "{one} {two}");
         let states = |gate: &Gate| -> Vec<_> {
             gate.checks
@@ -388,7 +388,7 @@ fn new_kernels_are_found_where_they_are_launched() {
     let changed = record([CallTree::build(changed.expect("a trace"))]);
     let gate = check(&file(&path), &changed);
     assert_eq!(gate.outcome, Outcome::Fail);
-    let [(rules, sites)] = &told(&gate)[..] else { panic!("one finding: {:?}", changes(&gate)) };
+    let [(rules, sites)] = &shown(&gate)[..] else { panic!("one finding: {:?}", changes(&gate)) };
     assert_eq!(rules, "new_kernel");
     assert!(sites.len() > 10, "{sites:?}");
 }

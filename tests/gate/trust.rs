@@ -65,8 +65,8 @@ fn an_outlier_on_either_side_hides_no_slow_run() {
 fn a_slow_time_is_reported_with_its_increase() {
     let base = runs(&[1_000.0, 1_001.0, 999.0]);
     let slow = check(&base, &runs(&[3_000.0, 3_001.0, 2_999.0]));
-    let told: Vec<&str> = slow.findings.iter().map(|finding| finding.what.as_str()).collect();
-    assert_eq!(told, ["step_wall increased by 2.000 ms", "gpu_time increased by 2.000 ms"]);
+    let shown: Vec<&str> = slow.findings.iter().map(|finding| finding.what.as_str()).collect();
+    assert_eq!(shown, ["step_wall increased by 2.000 ms", "gpu_time increased by 2.000 ms"]);
 }
 
 #[test]
@@ -75,8 +75,8 @@ fn a_slow_step_counts_with_its_share_of_the_steps() {
     let base = record((0..3).map(|_| run(&[1_000.0; 4])));
     let slow = record((0..3).map(|_| run(&[1_000.0, 3_000.0, 1_000.0, 1_000.0])));
     let gate = check(&base, &slow);
-    let told: Vec<&str> = gate.findings.iter().map(|finding| finding.what.as_str()).collect();
-    assert!(told.contains(&"gpu_time increased by 500.0 µs"), "{told:?}");
+    let shown: Vec<&str> = gate.findings.iter().map(|finding| finding.what.as_str()).collect();
+    assert!(shown.contains(&"gpu_time increased by 500.0 µs"), "{shown:?}");
 }
 
 #[test]
@@ -107,8 +107,8 @@ fn a_rule_file_for_a_noisy_machine_can_ask_to_report_times_only() {
     let base = runs(&[10_000.0, 10_100.0, 9_900.0]);
     let gate = with(&rules(), &base, &runs(&[20_000.0, 20_100.0, 19_900.0]));
     assert_eq!(gate.outcome, Outcome::Pass, "{}", gate.headline());
-    let told = gate.with_state(State::Warned).map(|found| found.what.clone()).collect::<Vec<_>>();
-    assert!(told.iter().any(|what| what.starts_with("gpu_time increased")), "{told:?}");
+    let shown = gate.with_state(State::Warned).map(|found| found.what.clone()).collect::<Vec<_>>();
+    assert!(shown.iter().any(|what| what.starts_with("gpu_time increased")), "{shown:?}");
     let open = with(&rules(), &runs(&[10_000.0]), &runs(&[20_000.0]));
     assert_eq!(open.outcome, Outcome::Pass, "{}", open.headline());
     assert!(open.with_state(State::Warned).count() > 0);
@@ -181,9 +181,9 @@ fn new_work_in_several_steps_of_any_run_is_an_error_that_names_the_runs() {
         let some = three(|run, _| run == slow);
         let gate = check(&base, &some);
         assert_eq!(gate.outcome, Outcome::Fail, "{}", gate.headline());
-        let told = format!("{:?}", gate.findings);
-        assert!(told.contains("aten::sum") && told.contains("new_op"), "{told}");
-        assert!(told.contains(&format!("in 5 of 15 steps (5 in run_{slow}.json)")), "{told}");
+        let shown = format!("{:?}", gate.findings);
+        assert!(shown.contains("aten::sum") && shown.contains("new_op"), "{shown}");
+        assert!(shown.contains(&format!("in 5 of 15 steps (5 in run_{slow}.json)")), "{shown}");
         let rules = Rules { intermittent: Severity::Warning, ..Rules::default() };
         let gate = with(&rules, &base, &some);
         assert_eq!(gate.outcome, Outcome::Pass, "{}", gate.headline());
@@ -204,8 +204,8 @@ fn new_work_in_one_step_of_each_run_is_an_error() {
     let base = three(|_, _| false);
     let gate = check(&base, &three(|_, number| number == 3));
     assert_eq!(gate.outcome, Outcome::Fail, "{}", gate.headline());
-    let told = format!("{:?}", gate.findings);
-    assert!(told.contains("in 3 of 15 steps, but in no step of the baseline"), "{told}");
+    let shown = format!("{:?}", gate.findings);
+    assert!(shown.contains("in 3 of 15 steps, but in no step of the baseline"), "{shown}");
     assert_ne!(
         check(&three(|run, number| run + number == 0), &three(|_, number| number == 3)).outcome,
         Outcome::Fail

@@ -119,10 +119,11 @@ fn decode(lengths: impl Iterator<Item = i64> + Clone) -> impl Fn(&mut HostThread
 fn are_matched(diff: &TraceDiff, name: &str, baseline: Range<usize>, candidate: Range<usize>) {
     let [mine, theirs] = Side::BOTH.map(|side| calls(diff.tree(side), name));
     let mut expected = vec![None; mine.len()];
-    for (at, partner) in baseline.zip(&theirs[candidate]) {
-        expected[at] = Some(*partner);
+    for (at, counterpart) in baseline.zip(&theirs[candidate]) {
+        expected[at] = Some(*counterpart);
     }
-    let found: Vec<_> = mine.into_iter().map(|call| diff.partner(Side::Baseline, call)).collect();
+    let found: Vec<_> =
+        mine.into_iter().map(|call| diff.counterpart(Side::Baseline, call)).collect();
     assert_eq!(found, expected, "{name}");
 }
 
@@ -148,8 +149,12 @@ fn a_repetition_that_is_extra_has_not_moved_past_the_others() {
     let few = (100..103).chain(107..108);
     align_threads(decode(100..108), decode(few), |diff| {
         let [mine, theirs] = Side::BOTH.map(|side| calls(diff.tree(side), "aten::attention"));
-        for (at, partner) in [(0, 0), (4, 4), (14, 6), (15, 7)] {
-            assert_eq!(diff.partner(Side::Baseline, mine[at]), Some(theirs[partner]), "{at}");
+        for (at, counterpart) in [(0, 0), (4, 4), (14, 6), (15, 7)] {
+            assert_eq!(
+                diff.counterpart(Side::Baseline, mine[at]),
+                Some(theirs[counterpart]),
+                "{at}"
+            );
         }
     });
 }

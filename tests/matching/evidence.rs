@@ -18,9 +18,9 @@ fn dims(diff: &TraceDiff, side: Side, call: CallId) -> &str {
 fn keep_their_shapes(diff: &TraceDiff, names: impl Fn(&str) -> bool) -> bool {
     let tree = diff.tree(Side::Baseline);
     tree.calls().filter(|&call| names(tree.name(call))).all(|call| {
-        let partner = diff.partner(Side::Baseline, call);
-        partner.is_some_and(|partner| {
-            dims(diff, Side::Baseline, call) == dims(diff, Side::Candidate, partner)
+        let counterpart = diff.counterpart(Side::Baseline, call);
+        counterpart.is_some_and(|counterpart| {
+            dims(diff, Side::Baseline, call) == dims(diff, Side::Candidate, counterpart)
         })
     })
 }
@@ -162,7 +162,7 @@ fn a_compiler_generated_op_is_never_a_rename() {
     };
     look(run("aten::reshape"), run("triton_poi_fused_reshape_bmm_0"), |diff| {
         let op = calls(diff.tree(Side::Baseline), "aten::reshape")[0];
-        assert_eq!(diff.partner(Side::Baseline, op), None);
+        assert_eq!(diff.counterpart(Side::Baseline, op), None);
     });
 }
 
@@ -186,7 +186,7 @@ fn missing_calls_are_those_of_whole_steps() {
         let tree = diff.tree(Side::Baseline);
         let gone = ["aten::add", "aten::relu", "aten::mul"].map(|name| {
             let gone = calls(tree, name).into_iter();
-            let gone = gone.filter(|&call| diff.partner(Side::Baseline, call).is_none());
+            let gone = gone.filter(|&call| diff.counterpart(Side::Baseline, call).is_none());
             gone.map(|call| diff.program(Side::Baseline).steps().step(call)).collect::<Vec<_>>()
         });
         assert_eq!(gone[0].len(), 2);
@@ -218,11 +218,11 @@ fn all_threads_agree_which_steps_are_unmatched() {
     compare_texts(&PerSide::new(steps(2, 1), steps(5, 4)), |analysis| {
         let diff = analysis.diff();
         for name in ["aten::mm", "MmBackward0"] {
-            let partners = calls(diff.tree(Side::Baseline), name).into_iter().map(|call| {
-                let partner = diff.partner(Side::Baseline, call)?;
-                diff.program(Side::Candidate).steps().step(partner).map(|step| step.0)
+            let counterparts = calls(diff.tree(Side::Baseline), name).into_iter().map(|call| {
+                let counterpart = diff.counterpart(Side::Baseline, call)?;
+                diff.program(Side::Candidate).steps().step(counterpart).map(|step| step.0)
             });
-            assert_eq!(partners.collect::<Vec<_>>(), [Some(0), Some(1)], "{name}");
+            assert_eq!(counterparts.collect::<Vec<_>>(), [Some(0), Some(1)], "{name}");
         }
     });
 }

@@ -158,8 +158,8 @@ fn misplaced(baseline: &Recording, candidate: &Recording) -> usize {
     let is_old = |at: usize| candidate.events[at].origin.is_some();
     let pairs = truth.pairs().filter_map(|(one, two)| Some((one? as usize, two? as usize)));
     let moved = pairs.filter(|&(first, second)| {
-        let above = nearest(&one, first, |at| truth.partner(at as u32).is_some());
-        let expected = above.and_then(|at| truth.partner(at as u32));
+        let above = nearest(&one, first, |at| truth.counterpart(at as u32).is_some());
+        let expected = above.and_then(|at| truth.counterpart(at as u32));
         nearest(&two, second, is_old) != expected.map(|at| at as usize)
     });
     moved.count()

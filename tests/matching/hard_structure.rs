@@ -100,8 +100,8 @@ fn calls_inside_a_wrapper_are_matched_in_another_gap() {
     };
     look(flat, wrapped_and_swapped, |diff| {
         for name in ["aten::sqrt", "aten::div", "aten::add_", "aten::mul"] {
-            let (relation, partner) = relation(diff, Side::Baseline, name);
-            assert!(relation.is_common() && partner == Some(name), "{name}: {relation:?}");
+            let (relation, counterpart) = relation(diff, Side::Baseline, name);
+            assert!(relation.is_common() && counterpart == Some(name), "{name}: {relation:?}");
         }
         assert_eq!(relation(diff, Side::Candidate, "wrapper").1, None);
     });
@@ -146,12 +146,15 @@ fn launches_in_a_gap_are_matched_if_both_sides_have_equally_many() {
         assert_eq!(gemm, (Relation::Renamed, Some("ampere_gemm")));
         let tree = diff.tree(Side::Baseline);
         let copies = calls(tree, "layout").into_iter();
-        assert_eq!(copies.filter(|&copy| diff.partner(Side::Baseline, copy).is_some()).count(), 1);
+        assert_eq!(
+            copies.filter(|&copy| diff.counterpart(Side::Baseline, copy).is_some()).count(),
+            1
+        );
     });
     // After the anchor, one side has two launches and the other side has three, and nothing shows which launches match.
     look(algorithm(&["volta_a", "volta_b"], 1), algorithm(&["a", "b", "c"], 1), |diff| {
         let gemm = call(diff.tree(Side::Baseline), "volta_b");
-        assert_eq!(diff.partner(Side::Baseline, gemm), None);
+        assert_eq!(diff.counterpart(Side::Baseline, gemm), None);
     });
 }
 
@@ -173,21 +176,21 @@ fn large_subtrees_are_aligned_equally_on_one_and_on_four_threads() {
         steps_of(1, move |t| order.iter().for_each(|&number| layer(t, number, but)))
     };
     let texts = PerSide::new(layers([1, 2, 3, 4], 7), layers([1, 3, 2, 4], 11));
-    let partners = |threads: usize| {
+    let counterparts = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
         pool.install(|| {
             compare_texts(&texts, |analysis| {
                 let diff = analysis.diff();
-                let partner = |call| {
+                let counterpart = |call| {
                     let side = Side::Baseline;
-                    (diff.partner(side, call), diff.relation(side, call))
+                    (diff.counterpart(side, call), diff.relation(side, call))
                 };
-                diff.tree(Side::Baseline).calls().map(partner).collect::<Vec<_>>()
+                diff.tree(Side::Baseline).calls().map(counterpart).collect::<Vec<_>>()
             })
         })
     };
-    let one = partners(1);
-    assert!(one == partners(4));
-    let paired = one.iter().filter(|(partner, _)| partner.is_some()).count();
+    let one = counterparts(1);
+    assert!(one == counterparts(4));
+    let paired = one.iter().filter(|(counterpart, _)| counterpart.is_some()).count();
     assert!(paired > one.len() * 9 / 10, "{paired} of {}", one.len());
 }

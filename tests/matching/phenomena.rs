@@ -109,7 +109,7 @@ fn one_of_two_swapped_neighbours_is_moved() {
         let found = ["aten::cos", "aten::sin"].map(|name| relation(diff, Side::Baseline, name));
         let moved = found.iter().filter(|(relation, _)| *relation == Relation::Moved).count();
         assert_eq!(moved, 1, "one keeps its order and the other has moved: {found:?}");
-        assert!(found.iter().all(|(_, partner)| partner.is_some()));
+        assert!(found.iter().all(|(_, counterpart)| counterpart.is_some()));
         assert_eq!(points(diff), <[[&str; 3]; 0]>::default());
     });
 }
@@ -151,7 +151,8 @@ fn the_kernels_of_two_graph_launches_are_aligned_as_a_sequence() {
 fn unlinked_gpu_events_are_matched_only_by_name() {
     look("unlinked_gpu_events", |diff| {
         let gemms = calls(diff.tree(Side::Baseline), "gemm_kernel");
-        let paired = gemms.iter().filter(|&&c| diff.partner(Side::Baseline, c).is_some()).count();
+        let paired =
+            gemms.iter().filter(|&&c| diff.counterpart(Side::Baseline, c).is_some()).count();
         assert_eq!((gemms.len(), paired), (2, 1));
         assert_eq!(relation(diff, Side::Baseline, "reduce_kernel"), (Relation::OnlyBaseline, None));
     });
@@ -161,8 +162,8 @@ fn unlinked_gpu_events_are_matched_only_by_name() {
 fn threads_are_matched_by_the_calls_they_run() {
     look("threads_exchanged", |diff| {
         let loader = call(diff.tree(Side::Baseline), "thread 5617 (worker 0)");
-        let partner = diff.partner(Side::Baseline, loader).expect("a partner");
-        assert_eq!(diff.tree(Side::Candidate).name(partner), "thread 5714 (worker 1)");
+        let counterpart = diff.counterpart(Side::Baseline, loader).expect("a counterpart");
+        assert_eq!(diff.tree(Side::Candidate).name(counterpart), "thread 5714 (worker 1)");
         assert_eq!(points(diff), <[[&str; 3]; 0]>::default());
     });
 }
@@ -241,11 +242,11 @@ fn repeated_equal_siblings_are_matched_in_order() {
     };
     compare_texts(&PerSide::new(layers(40), layers(39)), |analysis| {
         let diff = analysis.diff();
-        let partners: Vec<_> = calls(diff.tree(Side::Baseline), "aten::exp")
+        let counterparts: Vec<_> = calls(diff.tree(Side::Baseline), "aten::exp")
             .into_iter()
-            .filter_map(|call| diff.partner(Side::Baseline, call))
+            .filter_map(|call| diff.counterpart(Side::Baseline, call))
             .collect();
-        assert_eq!(partners.len(), 39);
-        assert!(partners.is_sorted());
+        assert_eq!(counterparts.len(), 39);
+        assert!(counterparts.is_sorted());
     });
 }

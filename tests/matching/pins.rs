@@ -44,8 +44,8 @@ fn a_pin_overrules_the_alignment_and_what_is_in_it_follows() {
             |side: Side, number: u32| call(diff.tree(side), &format!("nn.Module: Block_{number}"));
         let (a, b) = if one.len() == 2 { (0, 2) } else { (2, 0) };
         let (a, b) = (find(Side::Baseline, a), find(Side::Candidate, b));
-        assert_ne!(free.partner(Side::Baseline, a), Some(b), "nothing to overrule");
-        assert_eq!(diff.partner(Side::Baseline, a), Some(b));
+        assert_ne!(free.counterpart(Side::Baseline, a), Some(b), "nothing to overrule");
+        assert_eq!(diff.counterpart(Side::Baseline, a), Some(b));
         let inside = |tree: &CallTree, above| {
             let ops = calls(tree, "aten::mm").into_iter();
             ops.filter(|&op| tree.is_below(op, above)).collect::<Vec<_>>()
@@ -54,7 +54,7 @@ fn a_pin_overrules_the_alignment_and_what_is_in_it_follows() {
             (inside(diff.tree(Side::Baseline), a), inside(diff.tree(Side::Candidate), b));
         assert_eq!(ours.len(), 3);
         for (one, two) in ours.into_iter().zip(theirs) {
-            assert_eq!(diff.partner(Side::Baseline, one), Some(two));
+            assert_eq!(diff.counterpart(Side::Baseline, one), Some(two));
         }
     }
 }

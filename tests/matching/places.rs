@@ -9,12 +9,12 @@ use tracetree::{PerSide, Side};
 
 /// For each baseline call with the given name, the index of its counterpart among the candidate's calls with that
 /// name.
-fn partners(diff: &TraceDiff, name: &str) -> Vec<Option<usize>> {
+fn counterparts(diff: &TraceDiff, name: &str) -> Vec<Option<usize>> {
     let theirs = calls(diff.tree(Side::Candidate), name);
     let mine = calls(diff.tree(Side::Baseline), name).into_iter();
     mine.map(|call| {
-        let partner = diff.partner(Side::Baseline, call)?;
-        theirs.iter().position(|&other| other == partner)
+        let counterpart = diff.counterpart(Side::Baseline, call)?;
+        theirs.iter().position(|&other| other == counterpart)
     })
     .collect()
 }
@@ -24,7 +24,7 @@ fn relations(diff: &TraceDiff, name: &str) -> Vec<Relation> {
     mine.map(|call| diff.relation(Side::Baseline, call)).collect()
 }
 
-/// The result of [`partners`] for `count` calls that are all matched in their order.
+/// The result of [`counterparts`] for `count` calls that are all matched in their order.
 fn in_order(count: usize) -> Vec<Option<usize>> {
     (0..count).map(Some).collect()
 }
@@ -59,7 +59,7 @@ fn of_similar_siblings_the_equal_one_is_matched_and_not_a_larger_one() {
     });
     let [one, two] = [baseline, candidate].map(|builder| builder.json());
     compare_texts(&PerSide::new(one, two), |analysis| {
-        assert_eq!(partners(analysis.diff(), "aten::f"), [Some(1)]);
+        assert_eq!(counterparts(analysis.diff(), "aten::f"), [Some(1)]);
     });
 }
 
@@ -92,7 +92,7 @@ fn the_position_of_a_call_is_after_everything_inside_the_call_before_it() {
         op(t, "end");
     };
     look(whole, changed, |diff| {
-        assert_eq!(partners(diff, "aten::sigmoid"), [None, Some(0)]);
+        assert_eq!(counterparts(diff, "aten::sigmoid"), [None, Some(0)]);
         assert_eq!(relations(diff, "aten::norm"), [Relation::Same; 2]);
     });
 }
@@ -118,7 +118,7 @@ fn calls_that_each_moved_within_their_block_do_not_cross() {
         }
     };
     look(run(false), run(true), |diff| {
-        assert_eq!(partners(diff, "aten::relu"), in_order(2));
+        assert_eq!(counterparts(diff, "aten::relu"), in_order(2));
         assert_eq!(relations(diff, "aten::relu"), [Relation::Moved; 2]);
     });
 }
@@ -146,7 +146,7 @@ fn a_call_swapped_with_a_whole_pass_is_still_its_neighbour() {
         }
     };
     look(run(3), run(1), |diff| {
-        assert_eq!(partners(diff, "aten::zero_grad"), in_order(3));
+        assert_eq!(counterparts(diff, "aten::zero_grad"), in_order(3));
         assert_eq!(relations(diff, "aten::zero_grad")[1], Relation::Moved);
     });
 }
@@ -173,7 +173,7 @@ fn branches_are_matched_by_their_contents_even_if_only_one_shape_differs() {
         }
     };
     look(run([30_522, 2]), run([2, 30_522]), |diff| {
-        assert_eq!(partners(diff, "aten::embedding"), [Some(1), Some(0)]);
+        assert_eq!(counterparts(diff, "aten::embedding"), [Some(1), Some(0)]);
     });
 }
 
@@ -193,7 +193,7 @@ fn without_recorded_shapes_calls_are_distinguished_by_their_launch_grid() {
         }
     };
     look(run([7, 2359, 64]), run([2359, 7, 64]), |diff| {
-        assert_eq!(partners(diff, "AccumulateGrad"), [Some(1), Some(0), Some(2)]);
+        assert_eq!(counterparts(diff, "AccumulateGrad"), [Some(1), Some(0), Some(2)]);
     });
 }
 
@@ -207,7 +207,7 @@ fn copies_are_matched_by_their_number_of_bytes() {
         }
     };
     look(run([4, 1 << 20]), run([1 << 20, 4]), |diff| {
-        assert_eq!(partners(diff, "aten::copy_"), [Some(1), Some(0)]);
+        assert_eq!(counterparts(diff, "aten::copy_"), [Some(1), Some(0)]);
     });
 }
 
@@ -255,8 +255,8 @@ fn all_calls_that_moved_to_another_thread_are_matched_there() {
         let worker = tree.roots().nth(1).expect("two threads");
         let mine = calls(diff.tree(Side::Baseline), "aten::linear");
         let on_worker = |at: usize| {
-            let partner = diff.partner(Side::Baseline, mine[at]).expect("a partner");
-            tree.is_below(partner, worker)
+            let counterpart = diff.counterpart(Side::Baseline, mine[at]).expect("a counterpart");
+            tree.is_below(counterpart, worker)
         };
         assert_eq!([0, 1, 2, 3].map(on_worker), [false, true, true, false]);
     });
@@ -289,8 +289,8 @@ fn a_moved_block_is_found_next_to_new_calls() {
         op(t, "end");
     };
     look(before, after, |diff| {
-        assert_eq!(partners(diff, "aten::norm"), [Some(1), Some(0)]);
-        assert_eq!(partners(diff, "aten::add"), [Some(1), Some(0)]);
+        assert_eq!(counterparts(diff, "aten::norm"), [Some(1), Some(0)]);
+        assert_eq!(counterparts(diff, "aten::add"), [Some(1), Some(0)]);
     });
 }
 
@@ -307,7 +307,7 @@ fn the_calls_of_a_moved_layer_are_found_although_another_layer_has_them_too() {
     // layer, so no single call is unique.
     look(layers("BAAAAAAAAAAAAAAB"), layers("AAAAAAAAAAAAAABB"), |diff| {
         for number in 0..15 {
-            let found = partners(diff, &format!("aten::B_{number}"));
+            let found = counterparts(diff, &format!("aten::B_{number}"));
             assert!(found.iter().all(Option::is_some), "{number}: {found:?}");
         }
     });
@@ -326,7 +326,7 @@ fn the_missing_calls_of_a_truncated_sequence_are_its_end() {
         }
     };
     look(whole, cut, |diff| {
-        assert_eq!(partners(diff, "aten::relu"), [Some(0), Some(1), None, None]);
+        assert_eq!(counterparts(diff, "aten::relu"), [Some(0), Some(1), None, None]);
     });
 }
 
@@ -355,7 +355,7 @@ fn equal_modules_are_matched_by_their_instance_numbers() {
     look(before, after, |diff| {
         for number in 0..2 {
             let name = format!("nn.Module: Norm_{number}");
-            assert_eq!(partners(diff, &name), [Some(0)], "{name}");
+            assert_eq!(counterparts(diff, &name), [Some(0)], "{name}");
         }
     });
 }
@@ -365,7 +365,7 @@ fn instance_numbers_decide_only_between_modules_with_nearly_equal_contents() {
     let module = |t: &mut HostThread<'_>, number: usize, size: usize| {
         t.module(&format!("Layer_{number}"), |t| large(t, "linear", size));
     };
-    let partner_of_the_first = |size: usize| {
+    let counterpart_of_the_first = |size: usize| {
         let before = |t: &mut HostThread<'_>| {
             module(t, 0, 20);
             large(t, "attention", 60);
@@ -376,17 +376,17 @@ fn instance_numbers_decide_only_between_modules_with_nearly_equal_contents() {
             module(t, 0, size);
             large(t, "attention", 60);
         };
-        let mut partner = None;
+        let mut counterpart = None;
         look(before, after, |diff| {
             let first = calls(diff.tree(Side::Baseline), "nn.Module: Layer_0")[0];
-            let other = diff.partner(Side::Baseline, first);
-            partner = other.map(|call| diff.tree(Side::Candidate).name(call).to_owned());
+            let other = diff.counterpart(Side::Baseline, first);
+            counterpart = other.map(|call| diff.tree(Side::Candidate).name(call).to_owned());
         });
-        partner
+        counterpart
     };
     // First, one of twenty calls is removed; then, half of the calls are removed.
-    assert_eq!(partner_of_the_first(19).as_deref(), Some("nn.Module: Layer_0"));
-    assert_eq!(partner_of_the_first(10).as_deref(), Some("nn.Module: Layer_1"));
+    assert_eq!(counterpart_of_the_first(19).as_deref(), Some("nn.Module: Layer_0"));
+    assert_eq!(counterpart_of_the_first(10).as_deref(), Some("nn.Module: Layer_1"));
 }
 
 /// Adds one op for each letter in the string.
@@ -399,7 +399,7 @@ fn equal_calls_keep_their_order_if_other_calls_moved_past_them() {
     // The difference has two explanations: either a single x moved to the front, or a y and a z moved a short distance.
     look(row("ayxxzxxb"), row("axyxxzxb"), |diff| {
         for name in ["aten::x", "x"] {
-            assert_eq!(partners(diff, name), in_order(4), "{name}");
+            assert_eq!(counterparts(diff, name), in_order(4), "{name}");
         }
         let moved = relations(diff, "aten::x");
         assert_eq!(moved.iter().filter(|&&relation| relation == Relation::Moved).count(), 2);
@@ -409,7 +409,7 @@ fn equal_calls_keep_their_order_if_other_calls_moved_past_them() {
 #[test]
 fn one_call_that_moved_past_its_equals_is_not_reported_as_three_moves() {
     look(row("axbxcxde"), row("abxcxdxe"), |diff| {
-        assert_eq!(partners(diff, "aten::x"), [Some(2), Some(0), Some(1)]);
+        assert_eq!(counterparts(diff, "aten::x"), [Some(2), Some(0), Some(1)]);
     });
 }
 
@@ -438,7 +438,7 @@ fn equal_calls_keep_their_order_even_if_the_contents_of_one_changed() {
         x(t, &turned);
         row("de")(t);
     };
-    look(before, after, |diff| assert_eq!(partners(diff, "aten::x"), in_order(3)));
+    look(before, after, |diff| assert_eq!(counterparts(diff, "aten::x"), in_order(3)));
 }
 
 #[test]
@@ -446,7 +446,7 @@ fn equal_calls_that_moved_with_their_neighbours_stay_next_to_them() {
     let (before, after) = (row("apqrsdlnuvwdlne"), row("auvwdlnpqrsdlne"));
     look(before, after, |diff| {
         for name in ["aten::d", "aten::l", "aten::n"] {
-            assert_eq!(partners(diff, name), [Some(1), Some(0)], "{name}");
+            assert_eq!(counterparts(diff, name), [Some(1), Some(0)], "{name}");
         }
     });
 }
@@ -475,7 +475,7 @@ fn equal_blocks_keep_their_order_even_if_one_of_them_changed() {
     };
     look(before, after, |diff| {
         for name in ["aten::up", "aten::down", "aten::norm"] {
-            assert_eq!(partners(diff, name), in_order(2), "{name}");
+            assert_eq!(counterparts(diff, name), in_order(2), "{name}");
         }
     });
 }
@@ -485,8 +485,8 @@ fn equal_calls_keep_their_order_if_several_were_swapped() {
     let before = row("xyxyxyxyxyxyxyxyxyxyxyxyxyxyab");
     let after = row("xxyyxyxxyyxyxyxyxyxyxyxyxyxyab");
     look(before, after, |diff| {
-        assert_eq!(partners(diff, "aten::x"), in_order(14));
-        assert_eq!(partners(diff, "aten::y"), in_order(14));
+        assert_eq!(counterparts(diff, "aten::x"), in_order(14));
+        assert_eq!(counterparts(diff, "aten::y"), in_order(14));
     });
 }
 
@@ -510,7 +510,7 @@ fn equal_calls_keep_their_order_even_if_a_wrapper_contains_some_of_them() {
     };
     // In the candidate, the op that encloses the first x is named `v`.
     look(row("xxxxxxe"), after, |diff| {
-        assert_eq!(partners(diff, "x"), in_order(6));
+        assert_eq!(counterparts(diff, "x"), in_order(6));
     });
 }
 
@@ -523,7 +523,7 @@ fn calls_that_are_equal_on_one_side_keep_their_order_even_if_counterparts_are_re
         t.op(shaped("aten::wrapper", 3), row("xx"));
         row("e")(t);
     };
-    look(row("yxxxyxe"), after, |diff| assert_eq!(partners(diff, "x"), in_order(4)));
+    look(row("yxxxyxe"), after, |diff| assert_eq!(counterparts(diff, "x"), in_order(4)));
 }
 
 #[test]
@@ -578,7 +578,7 @@ fn swapped_autograd_nodes_are_matched_by_the_arguments_of_the_call_inside() {
         row("b")(t);
     };
     look(before, after, |diff| {
-        assert_eq!(partners(diff, "AccumulateGrad"), [Some(1), Some(0)]);
+        assert_eq!(counterparts(diff, "AccumulateGrad"), [Some(1), Some(0)]);
     });
 }
 
@@ -592,8 +592,8 @@ fn calls_between_equal_calls_are_matched_once_those_are_in_order() {
         }
     };
     look(rows("axxx", "bx"), rows("xaxx", "xb"), |diff| {
-        assert_eq!(partners(diff, "aten::x"), in_order(4));
-        assert_eq!(partners(diff, "cudaEventRecord"), [Some(0)]);
+        assert_eq!(counterparts(diff, "aten::x"), in_order(4));
+        assert_eq!(counterparts(diff, "cudaEventRecord"), [Some(0)]);
     });
 }
 
@@ -652,7 +652,7 @@ fn frames_around_calls_that_moved_to_another_thread_stay_matched() {
     compare_texts(&texts, |analysis| {
         let diff = analysis.diff();
         for name in ["loop.py(5): run", "loop.py(9): step", "aten::a", "aten::i"] {
-            assert_eq!(partners(diff, name), [Some(0)], "{name}");
+            assert_eq!(counterparts(diff, name), [Some(0)], "{name}");
         }
     });
 }
@@ -670,8 +670,8 @@ fn ranges_under_two_names_are_matched_by_the_calls_in_them() {
     look(program(["attention", "mlp"]), program(["range one", "range two"]), |diff| {
         for (name, renamed) in [("attention", "range one"), ("mlp", "range two")] {
             let range = calls(diff.tree(Side::Baseline), name)[0];
-            let partner = diff.partner(Side::Baseline, range).expect("a counterpart");
-            assert_eq!(diff.tree(Side::Candidate).name(partner), renamed);
+            let counterpart = diff.counterpart(Side::Baseline, range).expect("a counterpart");
+            assert_eq!(diff.tree(Side::Candidate).name(counterpart), renamed);
             assert_eq!(diff.relation(Side::Baseline, range), Relation::Renamed);
         }
     });

@@ -55,7 +55,7 @@ proptest! {
         let diff = TraceDiff::new(tree.clone(), tree.clone());
         prop_assert_eq!(diff.differences(), vec![]);
         for call in tree.calls() {
-            prop_assert_eq!(diff.partner(Side::Baseline, call), Some(call));
+            prop_assert_eq!(diff.counterpart(Side::Baseline, call), Some(call));
         }
         laws::no_bill(&Analysis::new(diff));
     }

@@ -29,9 +29,10 @@ fn mixed_precision_leaves_the_ops_of_the_forward_pass_matched() {
         for name in ["aten::conv2d", "aten::convolution", "aten::cudnn_convolution", "aten::linear"]
         {
             for call in calls(tree, name) {
-                let partner = diff.partner(Side::Baseline, call);
-                let partner = partner.map(|partner| diff.tree(Side::Candidate).name(partner));
-                assert_eq!(partner, Some(name));
+                let counterpart = diff.counterpart(Side::Baseline, call);
+                let counterpart =
+                    counterpart.map(|counterpart| diff.tree(Side::Candidate).name(counterpart));
+                assert_eq!(counterpart, Some(name));
             }
         }
     });
@@ -42,16 +43,16 @@ fn all_calls_of_a_step_have_their_counterparts_in_one_step() {
     h100("train_base", "train_five_steps", |analysis| {
         let diff = analysis.diff();
         let step = |side: Side, call| analysis.diff().program(side).steps().step(call);
-        let mut partners: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        let mut counterparts: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         for call in diff.tree(Side::Baseline).calls() {
-            if let (Some(mine), Some(partner)) =
-                (step(Side::Baseline, call), diff.partner(Side::Baseline, call))
+            if let (Some(mine), Some(counterpart)) =
+                (step(Side::Baseline, call), diff.counterpart(Side::Baseline, call))
             {
-                partners.entry(mine).or_default().insert(step(Side::Candidate, partner));
+                counterparts.entry(mine).or_default().insert(step(Side::Candidate, counterpart));
             }
         }
-        assert_eq!(partners.len(), 2);
-        assert!(partners.values().all(|steps| steps.len() == 1), "{partners:?}");
+        assert_eq!(counterparts.len(), 2);
+        assert!(counterparts.values().all(|steps| steps.len() == 1), "{counterparts:?}");
         assert_eq!(analysis.compared().count(), Some(2));
         assert!(analysis.changes().is_identical());
     });
@@ -84,7 +85,7 @@ fn ops_alone(diff: &TraceDiff, side: Side) -> BTreeMap<&str, usize> {
     let tree: &CallTree = diff.tree(side);
     let mut names = BTreeMap::new();
     let ops = tree.calls().filter(|&call| tree.kind(call) == CallKind::Op);
-    for op in ops.filter(|&op| diff.partner(side, op).is_none()) {
+    for op in ops.filter(|&op| diff.counterpart(side, op).is_none()) {
         *names.entry(tree.name(op)).or_default() += 1;
     }
     names
@@ -131,7 +132,7 @@ fn an_extra_layer_leaves_the_old_ones_matched_with_themselves() {
         let old = diff.tree(Side::Baseline);
         for call in old.calls() {
             assert!(
-                diff.partner(Side::Baseline, call).is_some(),
+                diff.counterpart(Side::Baseline, call).is_some(),
                 "{} is unmatched",
                 old.name(call)
             );
@@ -141,8 +142,8 @@ fn an_extra_layer_leaves_the_old_ones_matched_with_themselves() {
             tree.arguments(call).map(|arguments| tree.trace().text(arguments.dims))
         };
         for call in calls(old, "aten::convolution") {
-            let partner = diff.partner(Side::Baseline, call).expect("a partner");
-            assert_eq!(dims(Side::Baseline, call), dims(Side::Candidate, partner));
+            let counterpart = diff.counterpart(Side::Baseline, call).expect("a counterpart");
+            assert_eq!(dims(Side::Baseline, call), dims(Side::Candidate, counterpart));
         }
     });
 }

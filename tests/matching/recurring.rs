@@ -57,7 +57,7 @@ fn all_in_their_layers(diff: &TraceDiff) {
             .map(|(side, name)| calls(diff.tree(side), name));
         assert_eq!((mine_calls.len(), their_calls.len()), (LAYERS, LAYERS), "{mine}");
         for (at, (&one, &two)) in mine_calls.iter().zip(&their_calls).enumerate() {
-            assert_eq!(diff.partner(Side::Baseline, one), Some(two), "{mine} of layer {at}");
+            assert_eq!(diff.counterpart(Side::Baseline, one), Some(two), "{mine} of layer {at}");
             let expected = if mine == theirs { Relation::Same } else { Relation::Renamed };
             assert_eq!(diff.relation(Side::Baseline, one), expected, "{mine} of layer {at}");
         }

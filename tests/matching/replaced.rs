@@ -124,13 +124,13 @@ fn a_multi_tensor_op_is_not_a_rename_of_the_op_of_one_parameter() {
 
 /// For each baseline call with the given name, its relation, and the index of its counterpart among the candidate's
 /// calls with that name.
-fn partners(diff: &TraceDiff, name: &str) -> Vec<(Relation, Option<usize>)> {
+fn counterparts(diff: &TraceDiff, name: &str) -> Vec<(Relation, Option<usize>)> {
     let [mine, theirs] = Side::BOTH.map(|side| calls(diff.tree(side), name));
-    let partner = |call| {
-        let partner = diff.partner(Side::Baseline, call)?;
-        theirs.iter().position(|&other| other == partner)
+    let counterpart = |call| {
+        let counterpart = diff.counterpart(Side::Baseline, call)?;
+        theirs.iter().position(|&other| other == counterpart)
     };
-    mine.into_iter().map(|call| (diff.relation(Side::Baseline, call), partner(call))).collect()
+    mine.into_iter().map(|call| (diff.relation(Side::Baseline, call), counterpart(call))).collect()
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn in_another_precision_equal_types_are_not_evidence() {
     let (float, half) = ("float", "c10::BFloat16");
     look(model([half, float], half), model([float, half], float), |diff| {
         let same = |at| (Relation::Same, Some(at));
-        assert_eq!(partners(diff, "aten::index"), [same(0), same(1)]);
+        assert_eq!(counterparts(diff, "aten::index"), [same(0), same(1)]);
     });
 }
 
@@ -169,7 +169,7 @@ fn in_another_precision_shapes_are_still_evidence() {
     };
     look(model(&[256, 684], "float"), model(&[684], "c10::BFloat16"), |diff| {
         let expected = [(Relation::OnlyBaseline, None), (Relation::Same, Some(0))];
-        assert_eq!(partners(diff, "aten::upsample"), expected);
+        assert_eq!(counterparts(diff, "aten::upsample"), expected);
     });
 }
 
@@ -186,7 +186,7 @@ fn a_call_never_moves_into_an_op_of_another_name() {
         }
     };
     look(inside("aten::add_", ["a", "b"]), inside("aten::div_", ["b", "c"]), |diff| {
-        let [(relation, _)] = partners(diff, "aten::to")[..] else { panic!("one call") };
+        let [(relation, _)] = counterparts(diff, "aten::to")[..] else { panic!("one call") };
         assert_ne!(relation, Relation::Moved);
     });
 }
@@ -212,7 +212,7 @@ fn a_call_that_moves_along_a_thread_keeps_its_shapes() {
     let relation = |rows: [i64; 2]| {
         let mut found = None;
         look(thread(rows, true), thread(rows, false), |diff| {
-            found = Some(partners(diff, "aten::sum")[0].0);
+            found = Some(counterparts(diff, "aten::sum")[0].0);
         });
         found.expect("one call")
     };

@@ -46,7 +46,7 @@ fn a_range_around_calls_does_not_change_their_matches() {
         for name in ["aten::mm", "aten::add"] {
             let (mine, theirs) = (Side::BOTH).map(|side| calls(diff.tree(side), name)).into();
             for (a, b) in mine.into_iter().zip(theirs) {
-                assert_eq!(diff.partner(Side::Baseline, a), Some(b), "{name}");
+                assert_eq!(diff.counterpart(Side::Baseline, a), Some(b), "{name}");
                 assert_eq!(diff.relation(Side::Baseline, a), Relation::Same, "{name}");
                 assert_eq!(diff.confidence(Side::Baseline, a), Some(Confidence::Firm));
             }
@@ -92,8 +92,8 @@ fn layers_that_changed_are_not_hidden_among_those_that_were_added() {
         let of =
             |side: Side, layer: usize| call(diff.tree(side), &format!("nn.Module: Block_{layer}"));
         for layer in 0..4 {
-            let partner = diff.partner(Side::Baseline, of(Side::Baseline, layer));
-            assert_eq!(partner, Some(of(Side::Candidate, layer)), "Block_{layer}");
+            let counterpart = diff.counterpart(Side::Baseline, of(Side::Baseline, layer));
+            assert_eq!(counterpart, Some(of(Side::Candidate, layer)), "Block_{layer}");
         }
     });
 }

@@ -50,9 +50,9 @@ fn the_convolutions_of_real_models_on_two_platforms_are_counterparts() {
                 let convolutions = calls(tree, name);
                 assert!(!convolutions.is_empty());
                 for call in convolutions {
-                    let partner = diff.partner(Side::Baseline, call);
-                    let partner = partner.map(|call| diff.tree(Side::Candidate).name(call));
-                    assert_eq!(partner, Some(other), "{}", tree.trace().source());
+                    let counterpart = diff.counterpart(Side::Baseline, call);
+                    let counterpart = counterpart.map(|call| diff.tree(Side::Candidate).name(call));
+                    assert_eq!(counterpart, Some(other), "{}", tree.trace().source());
                 }
             });
         }

@@ -50,13 +50,13 @@ fn requests_in_another_order_are_compared_with_similar_ones() {
 #[test]
 fn every_call_of_a_compared_step_is_matched_within_its_pair() {
     serving("reordered", |analysis| {
-        let partner: BTreeMap<_, _> =
+        let counterpart: BTreeMap<_, _> =
             analysis.diff().step_pairs().expect("other steps").iter().copied().collect();
         let (one, two) =
             (analysis.diff().steps(Side::Baseline), analysis.diff().steps(Side::Candidate));
         let all = PerSide::from_fn(|side| batches(analysis, side));
         let has_equal_batch = |step: &StepId| {
-            let other = partner.get(step);
+            let other = counterpart.get(step);
             other.is_some_and(|other| all.baseline[step.index()] == all.candidate[other.index()])
         };
         let (mut matched, mut ops) = (0, 0);
@@ -66,9 +66,9 @@ fn every_call_of_a_compared_step_is_matched_within_its_pair() {
                 continue;
             };
             ops += 1;
-            let Some(other) = analysis.diff().partner(Side::Baseline, call) else { continue };
+            let Some(other) = analysis.diff().counterpart(Side::Baseline, call) else { continue };
             matched += 1;
-            assert_eq!(two.step(other), Some(partner[&step]));
+            assert_eq!(two.step(other), Some(counterpart[&step]));
         }
         // The contexts of two matched steps have different lengths, so different ops pad them, and a few of these ops
         // have no counterpart.

@@ -26,18 +26,18 @@ fn run(arguments: &[&str], input: &[u8]) -> Output {
 }
 
 /// The exit code and the text on stderr from a run.
-fn told(arguments: &[&str], input: &[u8]) -> (Option<i32>, String) {
+fn shown(arguments: &[&str], input: &[u8]) -> (Option<i32>, String) {
     let output = run(arguments, input);
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 #[test]
 fn info_reports_repairs_and_how_much_of_the_file_was_read() {
-    let (code, err) = told(&["info", "-"], DAMAGED.as_bytes());
+    let (code, err) = shown(&["info", "-"], DAMAGED.as_bytes());
     assert_eq!(code, Some(0));
     assert!(err.contains("REPAIRED_JSON 1 × extra comma (first: byte 18, event 0)"), "{err}");
     assert!(err.contains("TRUNCATED") && err.contains("events kept: 1, up to byte"), "{err}");
-    assert_eq!(told(&["info", "-q", "-"], DAMAGED.as_bytes()), (Some(0), String::new()));
+    assert_eq!(shown(&["info", "-q", "-"], DAMAGED.as_bytes()), (Some(0), String::new()));
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn strict_rejects_damage_in_every_command_that_reads_a_trace() {
         &["uid", CNN, "-", "--baseline", "5", "--strict"],
         &["explain", CNN, "-", "--baseline", "5", "--strict"],
     ] {
-        let (code, err) = told(arguments, DAMAGED.as_bytes());
+        let (code, err) = shown(arguments, DAMAGED.as_bytes());
         assert_eq!(code, Some(2), "{arguments:?}: {err}");
         assert!(err.contains("byte 18, event 0: extra comma"), "{arguments:?}: {err}");
     }
@@ -67,17 +67,17 @@ fn max_unpacked_limits_how_much_is_read() {
     for arguments in
         [&["info", CNN, "--max-unpacked", "1KB"][..], &["tree", CNN, "--max-unpacked", "1000"]]
     {
-        let (code, err) = told(arguments, b"");
+        let (code, err) = shown(arguments, b"");
         assert_eq!(code, Some(2), "{err}");
         assert!(err.contains("unpacks to more than 1000 bytes"), "{err}");
     }
-    assert_eq!(told(&["info", CNN, "--max-unpacked", "100MB"], b"").0, Some(0));
+    assert_eq!(shown(&["info", CNN, "--max-unpacked", "100MB"], b"").0, Some(0));
 }
 
 #[test]
 fn utf_16_text_is_reported() {
     let text: Vec<u8> = "[{\"ph\": \"X\"}]".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let (code, err) = told(&["info", "-"], &[&[0xff, 0xfe], &text[..]].concat());
+    let (code, err) = shown(&["info", "-"], &[&[0xff, 0xfe], &text[..]].concat());
     assert_eq!(code, Some(2));
     assert!(err.contains("UTF-16"), "{err}");
 }
@@ -112,12 +112,12 @@ fn every_command_reads_the_files_of_every_recorder() {
             &["uid", one, two, "--baseline", "60"],
             &["explain", one, two, "--baseline", "60"],
         ] {
-            let (code, err) = told(arguments, b"");
+            let (code, err) = shown(arguments, b"");
             assert_eq!(code, Some(0), "{arguments:?}: {err}");
         }
         let page = std::fs::read_to_string(folder.path().join("report/report.html"));
         assert!(page.expect("a page").contains("id=\"what\""));
-        let (code, err) = told(&["gate", "--base", one, "--new", one], b"");
+        let (code, err) = shown(&["gate", "--base", one, "--new", one], b"");
         assert!(matches!(code, Some(0 | 3)), "{code:?}: {err}");
     }
 }

@@ -43,9 +43,9 @@ fn an_event_that_cannot_be_repaired_is_lost_alone_and_keeps_its_uid() {
         assert_eq!(names(&trace), ["a", "c", "d"], "{broken}");
         assert_eq!(trace.uid(trace.events().nth(1).expect("c")), Uid(2), "{broken}");
         let lost = note(&trace, "LOST_EVENTS");
-        let is_told = lost.starts_with("1 × event that cannot be read")
+        let is_reported = lost.starts_with("1 × event that cannot be read")
             || repairs(&trace).contains("is not an event");
-        assert!(is_told, "{lost}");
+        assert!(is_reported, "{lost}");
         assert_eq!(trace.total_events(), 4, "{broken}");
     }
 }
@@ -415,8 +415,8 @@ fn another_trace_after_the_end_is_reported_as_lost() {
     ] {
         let trace = trace(&text);
         let lost = note(&trace, "LOST_EVENTS");
-        let told = format!("{count} × event from another trace after the end of this trace");
-        assert!(lost.starts_with(&told), "{lost}");
+        let shown = format!("{count} × event from another trace after the end of this trace");
+        assert!(lost.starts_with(&shown), "{lost}");
         assert!(lost.contains("% of the text"), "{lost}");
         assert!(strict(text.as_bytes()).is_err());
     }

@@ -103,9 +103,10 @@ fn modules(analysis: &Analysis) -> Vec<(String, Option<String>)> {
     let trees = PerSide::from_fn(|side| diff.tree(side));
     let modules = trees.baseline.calls().filter(|call| trees.baseline.is_module(*call));
     let named = |call| {
-        let partner = diff.partner(Side::Baseline, call);
-        let partner = partner.map(|partner| trees.candidate.name(partner).to_owned());
-        (trees.baseline.name(call).to_owned(), partner)
+        let counterpart = diff.counterpart(Side::Baseline, call);
+        let counterpart =
+            counterpart.map(|counterpart| trees.candidate.name(counterpart).to_owned());
+        (trees.baseline.name(call).to_owned(), counterpart)
     };
     modules.map(named).collect()
 }
@@ -124,10 +125,10 @@ fn layers_of_different_windows_are_compared_by_their_number() {
             "(both contain 5–8); the median of the 4 layers that both contain takes 0.413 ms";
         assert!(note.contains(windows) && note.contains(expected), "{note}");
         assert!(checks.both.get("DIFFERENT_MODEL").is_none() && !checks.is_comparable());
-        for (module, partner) in modules(&analysis) {
+        for (module, counterpart) in modules(&analysis) {
             let number: i64 = module.rsplit('_').next().and_then(|n| n.parse().ok()).expect("one");
             let expected = (5..9).contains(&number).then(|| module.clone());
-            assert_eq!(partner, expected, "{module}");
+            assert_eq!(counterpart, expected, "{module}");
         }
         let rows = layer_rows(analysis.diff(), analysis.ledger(), analysis.layer_pairs());
         let both = rows.iter().filter(|row| row.time.baseline.0 > 0 && row.time.candidate.0 > 0);

@@ -136,8 +136,8 @@ fn a_large_pair_gives_a_page_below_10_mb_that_says_what_it_leaves_out() {
     // The timeline shows up to 2,500 nodes for host calls, up to 2,500 nodes for GPU events, and the parts of the lag.
     let drawn = data["timeline"]["slices"]["node"].as_array().expect("slices").len();
     assert!((3_000..=10_100).contains(&drawn), "{drawn} slices");
-    let (_, told) = page.split_once("in one child; ").expect("what is omitted");
-    let (left_out, rest) = told.split_once(" of ").expect("a number");
+    let (_, shown) = page.split_once("in one child; ").expect("what is omitted");
+    let (left_out, rest) = shown.split_once(" of ").expect("a number");
     let all = rest.split_once(" events").expect("a number").0;
     let number = |text: &str| text.parse::<usize>().expect("a number");
     assert_eq!(number(left_out) + drawn, number(all));

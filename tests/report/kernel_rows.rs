@@ -51,8 +51,8 @@ fn check(baseline: &Path, candidate: &Path) -> (usize, usize) {
     for row in &all {
         for source in ["trace1", "trace2"] {
             let sum = sums.get(&(row["row_id"].clone(), source.to_owned())).copied();
-            let told = nanos(&row[&format!("kernel_time_{source}")]);
-            assert_eq!(sum.unwrap_or_default(), told, "row {} of {source}", row["row_id"]);
+            let shown = nanos(&row[&format!("kernel_time_{source}")]);
+            assert_eq!(sum.unwrap_or_default(), shown, "row {} of {source}", row["row_id"]);
         }
     }
     (kernels.len(), by_op)

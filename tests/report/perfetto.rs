@@ -71,9 +71,9 @@ fn every_slice_is_an_event_of_its_trace_with_its_counterpart() {
                 assert_eq!(slice["name"], tree.name(call));
                 assert_eq!(slice["args"]["relation"], diff.relation(side, call).label());
                 assert_eq!(slice["dur"], tree.duration(call).as_micros());
-                let partner = diff.partner(side, call).and_then(|call| other.event(call));
-                let expected = partner.map(|event| other.trace().uid(event).0);
-                assert_eq!(slice["args"]["partner_uid"].as_u64(), expected.map(u64::from));
+                let counterpart = diff.counterpart(side, call).and_then(|call| other.event(call));
+                let expected = counterpart.map(|event| other.trace().uid(event).0);
+                assert_eq!(slice["args"]["counterpart_uid"].as_u64(), expected.map(u64::from));
             }
             for side in Side::BOTH {
                 let tree = diff.tree(side);
@@ -152,7 +152,7 @@ fn arrows_point_forward_in_time_between_matches_of_the_largest_differences() {
         assert!(from["flow_out"] == true && to["flow_in"] == true);
         assert!(from["ts"].as_f64() <= to["ts"].as_f64());
         assert_ne!(side_of(from), side_of(to));
-        assert_eq!(from["args"]["partner_uid"], u64::from(uid(to)));
+        assert_eq!(from["args"]["counterpart_uid"], u64::from(uid(to)));
         names.insert(from["name"].as_str().expect("a name"));
     }
     assert!(names.contains("aten::_convolution"), "{names:?}");

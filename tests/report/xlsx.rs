@@ -69,8 +69,8 @@ fn the_first_sheet_has_numbers_as_numbers_and_they_are_those_of_the_summary() {
     let text = fs::read_to_string(folder.path().join("report/summary.json")).expect("a summary");
     let summary: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let near = |cell: &Data, wanted: f64| {
-        let told = number(cell);
-        assert!((told - wanted).abs() < 0.0005, "{told} is not {wanted}");
+        let printed = number(cell);
+        assert!((printed - wanted).abs() < 0.0005, "{printed} is not {wanted}");
     };
     let of = |side: &str, key: &str| summary[side][key].as_f64().expect("a number");
     for (title, key) in [

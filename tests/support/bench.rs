@@ -137,7 +137,7 @@ impl Trial {
         let classes = self.truth.classes(&pairs);
         let wrong = self.map.iter().filter_map(|&(one, two)| {
             let one = one?;
-            let right = self.truth.partner(one);
+            let right = self.truth.counterpart(one);
             let is_right =
                 two.map_or(right.is_none(), |two| self.truth.allows(&classes, (one, two)));
             (!is_right).then(|| {
@@ -173,7 +173,8 @@ fn replaced(diff: &TraceDiff, baseline: &Recording, candidate: &Recording, truth
         for uid in below.filter_map(|call| uid(Side::Baseline, call)) {
             let event = &baseline.events[uid as usize];
             let origin = event.origin.filter(|origin| {
-                event.kind == Kind::Gpu && (all.contains(origin) || truth.partner(uid).is_some())
+                event.kind == Kind::Gpu
+                    && (all.contains(origin) || truth.counterpart(uid).is_some())
             });
             let Some(origin) = origin else { continue };
             score.pairs += 1;

@@ -292,7 +292,7 @@ pub enum Outcome {
     /// The reader reported repairs, and no undamaged event is lost.
     Repaired,
     /// Undamaged events are lost, and the loss is reported.
-    Told,
+    Shown,
     /// The reader lost undamaged events without reporting it, or did not report the damage at all.
     Silent,
     /// A number in the trace or in its notes is wrong.
@@ -309,7 +309,7 @@ impl Outcome {
         Outcome::Sound,
         Outcome::Refused,
         Outcome::Repaired,
-        Outcome::Told,
+        Outcome::Shown,
         Outcome::Silent,
         Outcome::WrongCount,
         Outcome::NotStrict,
@@ -379,18 +379,18 @@ fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
     );
     let count = |code: &str| trace.notes().get(code).map_or(0, |note| note.count);
     let (lost, cut) = (count("LOST_EVENTS"), count("TRUNCATED"));
-    let is_told = lost + cut > 0;
+    let is_reported = lost + cut > 0;
     let changed = damaged.touched + damaged.added;
     // The limits allow for two exceptions: text between two elements may look like an element, and lost elements may be
     // of a kind that a trace does not keep.
     let is_too_much = extra > changed + damaged.dependent
         || (missing == 0 && lost as usize > changed + damaged.edits + damaged.unkept);
-    let outcome = if !is_told && (missing > 0 || count("REPAIRED_JSON") == 0) {
+    let outcome = if !is_reported && (missing > 0 || count("REPAIRED_JSON") == 0) {
         Outcome::Silent
-    } else if is_too_much || (is_told && cut == 0 && missing as u64 > lost) {
+    } else if is_too_much || (is_reported && cut == 0 && missing as u64 > lost) {
         Outcome::WrongCount
     } else if missing > 0 {
-        Outcome::Told
+        Outcome::Shown
     } else {
         Outcome::Repaired
     };

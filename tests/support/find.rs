@@ -39,8 +39,9 @@ pub fn below(tree: &CallTree, call: CallId) -> Vec<&str> {
 /// Panics if no call or several calls have this name.
 pub fn relation<'t>(diff: &'t TraceDiff, side: Side, name: &str) -> (Relation, Option<&'t str>) {
     let found = call(diff.tree(side), name);
-    let partner = diff.partner(side, found).map(|partner| diff.tree(side.other()).name(partner));
-    (diff.relation(side, found), partner)
+    let counterpart =
+        diff.counterpart(side, found).map(|counterpart| diff.tree(side.other()).name(counterpart));
+    (diff.relation(side, found), counterpart)
 }
 
 /// All rows with the given name, in order.

@@ -96,7 +96,7 @@ fn hold_for_identity(tree: &CallTree) {
     let diff = TraceDiff::new(tree.clone(), tree.clone());
     assert_eq!(diff.differences(), vec![]);
     for call in tree.calls() {
-        assert_eq!(diff.partner(Side::Baseline, call), Some(call));
+        assert_eq!(diff.counterpart(Side::Baseline, call), Some(call));
     }
 }
 
@@ -133,7 +133,7 @@ fn all_results_hold_all_time(analysis: &Analysis) {
 pub fn mirror(diff: &TraceDiff, mirrored: &TraceDiff) {
     for side in Side::BOTH {
         for call in diff.tree(side).calls() {
-            assert_eq!(diff.partner(side, call), mirrored.partner(side.other(), call));
+            assert_eq!(diff.counterpart(side, call), mirrored.counterpart(side.other(), call));
         }
     }
 }
@@ -165,7 +165,7 @@ pub fn once_in_the_map(diff: &TraceDiff) {
 /// other's counterparts. Threads are exempt, because one thread may be matched with two threads.
 pub fn pairs_hang_below_pairs(diff: &TraceDiff) {
     for call in diff.tree(Side::Baseline).calls() {
-        let Some(partner) = diff.partner(Side::Baseline, call) else { continue };
+        let Some(counterpart) = diff.counterpart(Side::Baseline, call) else { continue };
         if diff.relation(Side::Baseline, call) != Relation::Same {
             continue;
         }
@@ -174,11 +174,11 @@ pub fn pairs_hang_below_pairs(diff: &TraceDiff) {
             let common = tree.ancestors(from).find(|&above| diff.relation(side, above).is_common());
             common.filter(|&above| tree.kind(above) != CallKind::Thread)
         };
-        let above = (above(Side::Baseline, call), above(Side::Candidate, partner));
+        let above = (above(Side::Baseline, call), above(Side::Candidate, counterpart));
         if let (Some(one), Some(two)) = above {
             let (baseline, candidate) = (diff.tree(Side::Baseline), diff.tree(Side::Candidate));
             assert_eq!(
-                diff.partner(Side::Baseline, one),
+                diff.counterpart(Side::Baseline, one),
                 Some(two),
                 "{} is below {} and {}",
                 baseline.name(call),

@@ -94,14 +94,14 @@ impl Truth {
     pub fn between(baseline: &Recording, candidate: &Recording) -> Truth {
         let origins =
             candidate.events.iter().zip(0..).filter(|(event, _)| event.kind != Kind::Other);
-        let partners: HashMap<u32, u32> =
+        let counterparts: HashMap<u32, u32> =
             origins.filter_map(|(event, at)| Some((event.origin?, at))).collect();
         let pairs = baseline.events.iter().zip(0..).filter(|(event, _)| event.kind != Kind::Other);
         Truth {
             baseline: Facts::of(baseline),
             candidate: Facts::of(candidate),
             pairs: pairs
-                .filter_map(|(event, at)| Some((at, *partners.get(&event.origin?)?)))
+                .filter_map(|(event, at)| Some((at, *counterparts.get(&event.origin?)?)))
                 .collect(),
         }
     }
@@ -141,15 +141,15 @@ impl Truth {
     /// events with an interchangeable event.
     pub fn allows(&self, classes: &Classes, (one, two): (u32, u32)) -> bool {
         let class = |of: &[u64], at: u32| of.get(at as usize).copied();
-        let partner = self.partner(one).and_then(|two| class(&classes.candidate, two));
+        let counterpart = self.counterpart(one).and_then(|two| class(&classes.candidate, two));
         let back = self.pairs.iter().find(|pair| pair.1 == two);
         let back = back.and_then(|pair| class(&classes.baseline, pair.0));
-        partner.is_some_and(|class_of| class(&classes.candidate, two) == Some(class_of))
+        counterpart.is_some_and(|class_of| class(&classes.candidate, two) == Some(class_of))
             || back.is_some_and(|class_of| class(&classes.baseline, one) == Some(class_of))
     }
 
     /// The true counterpart of an event in the baseline.
-    pub fn partner(&self, one: u32) -> Option<u32> {
+    pub fn counterpart(&self, one: u32) -> Option<u32> {
         let at = self.pairs.binary_search_by_key(&one, |pair| pair.0).ok()?;
         Some(self.pairs[at].1)
     }

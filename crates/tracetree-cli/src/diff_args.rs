@@ -1,6 +1,7 @@
 //! The arguments of `tracetree diff`.
 
 use super::compare::CompareArgs;
+use super::efficiency_args::EfficiencyArgs;
 use super::emit::EmitArgs;
 use super::examples;
 use super::format::Format;
@@ -8,7 +9,6 @@ use super::gate::word;
 use super::headings;
 use super::only::Only;
 use super::selection::SelectionArgs;
-use super::yardstick::YardstickArgs;
 use clap::Args;
 use std::path::PathBuf;
 use tracetree::analysis::AnalysisOptions;
@@ -54,7 +54,7 @@ pub(super) struct DiffArgs {
     #[arg(long, value_name = "FILE", help_heading = headings::NAMES)]
     categories: Option<PathBuf>,
     #[command(flatten)]
-    yardstick: YardstickArgs,
+    efficiency: EfficiencyArgs,
     /// List up to N distinct Python stacks for each op and kernel (stacks.json, kernels.csv); 0 for none.
     #[arg(long, value_name = "N", default_value_t = AnalysisOptions::default().stacks, help_heading = headings::REPORT)]
     stacks: usize,
@@ -90,7 +90,7 @@ impl DiffArgs {
     fn analysis_options(&self) -> Result<AnalysisOptions> {
         let options =
             AnalysisOptions::default().stacks(self.stacks).thresholds(self.selection.thresholds());
-        let options = self.yardstick.add_to(options)?;
+        let options = self.efficiency.add_to(options)?;
         let options = self.side_names.add_to(options)?;
         Ok(match &self.categories {
             Some(path) => options.categories(Categories::extended(path)?),

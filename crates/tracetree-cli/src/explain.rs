@@ -51,11 +51,11 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Result<Outcome> 
 /// not apply to the report.
 fn agree(folder: &Path, comparison: &Comparison, side: Side, uid: EventRef) -> Result<()> {
     let Some(uid) = uid.uid_in_trace() else { return Ok(()) };
-    let told = uid::find(read_uid_map(folder)?, side, uid);
+    let shown = uid::find(read_uid_map(folder)?, side, uid);
     let found = uid::find(comparison.diff().uid_map(), side, uid);
     // Reports written by earlier versions do not contain the confidence of a match.
     let match_of = |pair: UidPair| (pair.baseline, pair.candidate, pair.relation, pair.region);
-    if told.map(match_of) == found.map(match_of) {
+    if shown.map(match_of) == found.map(match_of) {
         Ok(())
     } else {
         Err(Error::new(
@@ -78,10 +78,10 @@ pub(super) fn print(
     let (side, other) = (explanation.side, explanation.side.other());
     writeln!(out, "{:<9}  {}", side.word(), named(diff, side, explanation.call))?;
     path(diff, side, explanation.call, out)?;
-    match &explanation.partner {
-        Some(partner) => {
-            writeln!(out, "{:<9}  {}", other.word(), named(diff, other, partner.call))?;
-            path(diff, other, partner.call, out)?;
+    match &explanation.counterpart {
+        Some(counterpart) => {
+            writeln!(out, "{:<9}  {}", other.word(), named(diff, other, counterpart.call))?;
+            path(diff, other, counterpart.call, out)?;
             writeln!(out, "relation   {}", explanation.relation.label())?;
             if let Some(confidence) = diff.confidence(side, explanation.call) {
                 writeln!(out, "confidence {}", sure(confidence))?;
@@ -89,7 +89,7 @@ pub(super) fn print(
             if let Some(pass) = explanation.pass {
                 writeln!(out, "matched    because {} (pass {})", pass.evidence(), pass.name())?;
             }
-            evidence(partner, out)?;
+            evidence(counterpart, out)?;
         }
         None => writeln!(out, "relation   {}: no counterpart", explanation.relation.label())?,
     }
@@ -132,17 +132,17 @@ fn sure(confidence: Confidence) -> String {
     }
 }
 
-fn evidence(partner: &PairEvidence, out: &mut dyn Write) -> io::Result<()> {
+fn evidence(counterpart: &PairEvidence, out: &mut dyn Write) -> io::Result<()> {
     let mut line = |what: &str, holds: bool| {
         writeln!(out, "  {what:<22}{}", if holds { "equal" } else { "differs" })
     };
-    line("kind and name", partner.same_key)?;
-    line("exact name", partner.same_name)?;
-    line("arguments", partner.same_arguments)?;
-    line("subtree", partner.same_subtree)?;
-    line("except kernel names", partner.same_shape)?;
-    writeln!(out, "  {:<22}{} of {}", "in common", partner.shared, partner.of)?;
-    for SharedWord { word, weight } in &partner.words {
+    line("kind and name", counterpart.same_key)?;
+    line("exact name", counterpart.same_name)?;
+    line("arguments", counterpart.same_arguments)?;
+    line("subtree", counterpart.same_subtree)?;
+    line("except kernel names", counterpart.same_shape)?;
+    writeln!(out, "  {:<22}{} of {}", "in common", counterpart.shared, counterpart.of)?;
+    for SharedWord { word, weight } in &counterpart.words {
         let role =
             if *weight >= 1.0 { "sufficient on its own" } else { "too common to be sufficient" };
         writeln!(
@@ -152,7 +152,7 @@ fn evidence(partner: &PairEvidence, out: &mut dyn Write) -> io::Result<()> {
             one_line(word)
         )?;
     }
-    let apart = counted(u64::from(partner.distance), "sibling");
+    let apart = counted(u64::from(counterpart.distance), "sibling");
     writeln!(out, "  {:<22}{apart} apart", "position")
 }
 

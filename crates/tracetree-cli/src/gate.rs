@@ -121,9 +121,9 @@ fn say_remarks(recording: &Recording, console: &mut Console) {
 
 /// Warns about runs that are incomplete or not repeats: a gate against such a baseline is inconclusive.
 fn say_damage(recording: &Recording, console: &mut Console) {
-    let footing = recording.footing();
-    if footing.ranks().len() > 1 {
-        let obstacle = Obstacle::SeveralRanks(Side::Baseline, footing.ranks());
+    let facts = recording.side_facts();
+    if facts.ranks().len() > 1 {
+        let obstacle = Obstacle::SeveralRanks(Side::Baseline, facts.ranks());
         console.tell(&format!("warning: {obstacle}; gates against this baseline are inconclusive"));
     }
     for run in &recording.runs {

@@ -1,11 +1,11 @@
 //! `tracetree info TRACE…`: describes each trace.
 
 use super::captures::CaptureArgs;
+use super::efficiency_args::EfficiencyArgs;
 use super::examples;
 use super::info_text;
 use super::outcome::Outcome;
 use super::output::Console;
-use super::yardstick::YardstickArgs;
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(super) struct InfoArgs {
     #[arg(required = true)]
     traces: Vec<PathBuf>,
     #[command(flatten)]
-    yardstick: YardstickArgs,
+    efficiency: EfficiencyArgs,
     #[command(flatten)]
     captures: CaptureArgs,
     /// Output format.
@@ -45,29 +45,29 @@ enum InfoFormat {
 const FURTHEST: usize = 10;
 
 /// Options for efficiency models, peak rates and graph captures.
-struct Yardstick {
+struct Inputs {
     models: Models,
     peaks: Peaks,
     captures: CaptureSource,
 }
 
-impl Yardstick {
-    fn of(args: &InfoArgs) -> Result<Yardstick> {
-        Ok(Yardstick {
-            models: args.yardstick.models()?.unwrap_or_default(),
-            peaks: args.yardstick.peaks()?.unwrap_or_default(),
+impl Inputs {
+    fn of(args: &InfoArgs) -> Result<Inputs> {
+        Ok(Inputs {
+            models: args.efficiency.models()?.unwrap_or_default(),
+            peaks: args.efficiency.peaks()?.unwrap_or_default(),
             captures: args.captures.source(),
         })
     }
 }
 
 pub(super) fn run(args: &InfoArgs, console: &mut Console) -> Result<Outcome> {
-    let yardstick = Yardstick::of(args)?;
+    let inputs = Inputs::of(args)?;
     match (args.format, args.traces.as_slice()) {
-        (InfoFormat::Text, [path]) => describe_one(path, &yardstick, console)?,
-        (InfoFormat::Text, _) => describe_all(&args.traces, &yardstick, console)?,
+        (InfoFormat::Text, [path]) => describe_one(path, &inputs, console)?,
+        (InfoFormat::Text, _) => describe_all(&args.traces, &inputs, console)?,
         (InfoFormat::Json, _) => {
-            let infos = read_all(&args.traces, &yardstick, console)?;
+            let infos = read_all(&args.traces, &inputs, console)?;
             console.print(|out| write_info_json(&infos, out))?;
         }
     }
@@ -77,7 +77,7 @@ pub(super) fn run(args: &InfoArgs, console: &mut Console) -> Result<Outcome> {
 /// Describes a trace. If the trace is a file, its header is printed before the events are read, because reading the
 /// events of a large file takes a long time. Standard input and pipes can be read only once, so their header is not
 /// read separately.
-fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Result<()> {
+fn describe_one(path: &Path, inputs: &Inputs, console: &mut Console) -> Result<()> {
     // Which names have to be replaced is known only after the whole trace has been read.
     let early = if path.is_file() && console.reading().anonymizer.is_none() {
         Some(HeadInfo::of(&Trace::read_header_with(path, console.reading())?))
@@ -90,7 +90,7 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
         print_head(early, console)?;
     }
     // A progress bar would erase the header that was just printed, so no bar is shown.
-    let read = read(path, yardstick, console.reading());
+    let read = read(path, inputs, console.reading());
     if read.is_err() && early.is_some() && !console.is_verbose() {
         // The name and header of the trace were printed without a line break, so the error message needs a new line.
         console.print(|out| writeln!(out))?;
@@ -120,8 +120,8 @@ fn print_memory(memory: &[MemorySummary], console: &mut Console) -> Result<()> {
     }
 }
 
-fn describe_all(paths: &[PathBuf], yardstick: &Yardstick, console: &mut Console) -> Result<()> {
-    for DescribedTrace { info, efficiency, memory } in read_all(paths, yardstick, console)? {
+fn describe_all(paths: &[PathBuf], inputs: &Inputs, console: &mut Console) -> Result<()> {
+    for DescribedTrace { info, efficiency, memory } in read_all(paths, inputs, console)? {
         print_name(&info.path, console)?;
         print_head(&info.head, console)?;
         print_rest(&info, console)?;
@@ -140,30 +140,22 @@ fn describe_all(paths: &[PathBuf], yardstick: &Yardstick, console: &mut Console)
     Ok(())
 }
 
-fn read_all(
-    paths: &[PathBuf],
-    yardstick: &Yardstick,
-    console: &Console,
-) -> Result<Vec<DescribedTrace>> {
+fn read_all(paths: &[PathBuf], inputs: &Inputs, console: &Console) -> Result<Vec<DescribedTrace>> {
     let files: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
     console.progress().reading(&files, |options| {
-        files
-            .par_iter()
-            .zip(options)
-            .map(|(path, options)| read(path, yardstick, options))
-            .collect()
+        files.par_iter().zip(options).map(|(path, options)| read(path, inputs, options)).collect()
     })
 }
 
-fn read(path: &Path, yardstick: &Yardstick, options: &ReadOptions) -> Result<DescribedTrace> {
+fn read(path: &Path, inputs: &Inputs, options: &ReadOptions) -> Result<DescribedTrace> {
     let trace = Arc::new(Trace::open_with(path, options)?);
     let quietly = without_progress(options);
-    let captures = yardstick.captures.open(&trace, Some(path), &quietly)?;
+    let captures = inputs.captures.open(&trace, Some(path), &quietly)?;
     let tree = captures.complete(CallTree::build(trace), TreeOptions::default(), options)?;
     let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
     let info = TraceInfo { file_bytes: size.map(|size| size.len()), ..TraceInfo::of_tree(&tree) };
     let memory = MemorySummary::of(&tree);
-    let efficiency = TraceEfficiency::new(tree, &yardstick.models, &yardstick.peaks);
+    let efficiency = TraceEfficiency::new(tree, &inputs.models, &inputs.peaks);
     Ok(DescribedTrace { info, efficiency: EfficiencyInfo::of(&efficiency, FURTHEST), memory })
 }
 

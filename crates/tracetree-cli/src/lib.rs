@@ -18,6 +18,7 @@ mod columns;
 mod compare;
 mod diff;
 mod diff_args;
+mod efficiency_args;
 mod emit;
 mod escape;
 mod examples;
@@ -55,7 +56,6 @@ mod tree_times;
 mod uid;
 mod what_if;
 mod words;
-mod yardstick;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};

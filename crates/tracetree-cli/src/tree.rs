@@ -199,8 +199,8 @@ impl<'a> View<'a> {
 
 /// The notes about captures of the trace's graphs.
 fn captured_notes(tree: &CallTree) -> Vec<Note> {
-    let is_told = |note: &&Note| note.code.starts_with("CAPTURE_");
-    tree.notes().iter().filter(is_told).cloned().collect()
+    let is_reported = |note: &&Note| note.code.starts_with("CAPTURE_");
+    tree.notes().iter().filter(is_reported).cloned().collect()
 }
 
 fn call_at(tree: &CallTree, uid: EventRef) -> Result<CallId> {

@@ -136,7 +136,7 @@ impl Collectives {
             let is_whole = !kind.group.is_empty() || members.len() == ranks.len();
             if is_whole && members.len() > 1 {
                 let groups = matching::matched(&members);
-                found.extend(told(groups).into_iter().map(|group| Matched::new(kind, group)));
+                found.extend(shown(groups).into_iter().map(|group| Matched::new(kind, group)));
             }
         }
         found.order_by_key(|one| {
@@ -186,7 +186,7 @@ impl<'r> Matched<'r> {
 /// Drops a collective if the ranks that lack it simply started recording later or stopped recording earlier. A rank
 /// counts as absent only if it recorded collectives both before and after the missing collective. Also drops
 /// collectives that only one rank recorded.
-fn told(groups: Vec<Group>) -> Vec<Group> {
+fn shown(groups: Vec<Group>) -> Vec<Group> {
     let mut span: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
     for (at, group) in groups.iter().enumerate() {
         for &(rank, _) in &group.members {
@@ -199,8 +199,8 @@ fn told(groups: Vec<Group>) -> Vec<Group> {
     let groups = groups.into_iter().enumerate().filter_map(|(at, mut group)| {
         let all = group.absent.len();
         group.absent.retain(|rank| is_inside(at, rank));
-        let is_told = group.absent.len() == all || !group.absent.is_empty();
-        (group.members.len() > 1 && is_told).then_some(group)
+        let is_reported = group.absent.len() == all || !group.absent.is_empty();
+        (group.members.len() > 1 && is_reported).then_some(group)
     });
     groups.collect()
 }

@@ -318,7 +318,7 @@ fn other_ops(fleet: &Fleet) -> Vec<Finding> {
 
 /// Ranks that are outliers in the candidate but not in the baseline. Stragglers are omitted, because they are already
 /// reported.
-fn outliers(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
+fn outliers(fleet: &Fleet, is_reported: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let before: BTreeSet<(&str, &str)> = fleet
         .outliers
         .iter()
@@ -330,7 +330,7 @@ fn outliers(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
         let is_new = one.side == Side::Candidate
             && one.kind == "op"
             && !before.contains(&(one.folder.as_str(), &*one.name));
-        if is_new && !is_told(&one.folder) {
+        if is_new && !is_reported(&one.folder) {
             of_rank.entry(&one.folder).or_default().push(one);
         }
     }
@@ -363,10 +363,10 @@ fn outliers(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
 
 /// The findings about the speed of the same program. A line on a single rank is omitted if that rank is already
 /// reported. If the waits are known, communication is omitted as well.
-fn speeds(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
+fn speeds(fleet: &Fleet, is_reported: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let waits_are_known = fleet.collectives.iter().any(|row| row.number.is_some());
     let is_known = |row: &LineRow| {
-        (row.shared.ranks == 1 && is_told(&row.shared.worst))
+        (row.shared.ranks == 1 && is_reported(&row.shared.worst))
             || (&*row.place == COMMUNICATION && waits_are_known)
     };
     let is_rest = |row: &LineRow| &*row.kind == BillKind::Rest.label();

@@ -94,7 +94,7 @@ fn by_end(ranks: &[(usize, &[Kernel])]) -> Vec<Group> {
         return Vec::new();
     };
     let together: Vec<Vec<Option<usize>>> =
-        ranks.iter().map(|(_, kernels)| partners(reference, kernels)).collect();
+        ranks.iter().map(|(_, kernels)| counterparts(reference, kernels)).collect();
     let group = |at: usize| {
         let mut group = Group { sequence: None, members: Vec::new(), absent: Vec::new() };
         for (&(rank, kernels), of) in ranks.iter().zip(&together) {
@@ -110,23 +110,23 @@ fn by_end(ranks: &[(usize, &[Kernel])]) -> Vec<Group> {
 
 /// For each kernel in `reference`, the position in `kernels` of the kernel that ends at the same time; `None` if there
 /// is none.
-fn partners(reference: &[Kernel], kernels: &[Kernel]) -> Vec<Option<usize>> {
+fn counterparts(reference: &[Kernel], kernels: &[Kernel]) -> Vec<Option<usize>> {
     let candidates = reference
         .iter()
         .take(FIRST)
         .flat_map(|one| kernels.iter().take(FIRST).map(|other| one.end - other.end));
     let found = candidates.map(|offset| at_offset(reference, kernels, offset));
-    let rank = |(partners, distance): &(Vec<Option<usize>>, i64)| {
-        (partners.iter().flatten().count(), std::cmp::Reverse(*distance))
+    let rank = |(counterparts, distance): &(Vec<Option<usize>>, i64)| {
+        (counterparts.iter().flatten().count(), std::cmp::Reverse(*distance))
     };
     let best = found.reduce(|best, next| if rank(&next) > rank(&best) { next } else { best });
-    best.map_or_else(|| vec![None; reference.len()], |(partners, _)| partners)
+    best.map_or_else(|| vec![None; reference.len()], |(counterparts, _)| counterparts)
 }
 
 /// Matches the kernels whose end times coincide at the clock offset `offset`. Also returns the sum of the differences
 /// between the end times of matched kernels.
 fn at_offset(reference: &[Kernel], kernels: &[Kernel], offset: Nanos) -> (Vec<Option<usize>>, i64) {
-    let mut partners = vec![None; reference.len()];
+    let mut counterparts = vec![None; reference.len()];
     let (mut distance, mut from) = (0, 0);
     for (at, kernel) in kernels.iter().enumerate() {
         let end = kernel.end + offset;
@@ -136,12 +136,12 @@ fn at_offset(reference: &[Kernel], kernels: &[Kernel], offset: Nanos) -> (Vec<Op
         let around = behind.saturating_sub(1).max(from)..(behind + 1).min(reference.len());
         let Some(nearest) = around.min_by_key(apart) else { break };
         if apart(&nearest) <= reach(reference, nearest) {
-            partners[nearest] = Some(at);
+            counterparts[nearest] = Some(at);
             distance += apart(&nearest);
             from = nearest + 1;
         }
     }
-    (partners, distance)
+    (counterparts, distance)
 }
 
 /// The largest difference at which another rank's end time still coincides with the end time of the kernel at the

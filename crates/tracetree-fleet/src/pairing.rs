@@ -30,7 +30,7 @@ pub(super) struct Single {
 /// Why a trace has no counterpart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
-    NoPartner,
+    NoCounterpart,
     /// A second file in the same folder has the same rank and step.
     Duplicate,
 }
@@ -126,7 +126,7 @@ fn singles(side: Side, all: &[Head], left: &[&Head]) -> Vec<Single> {
     }
     let reason = |head: &Head| {
         let same = head.rank.and_then(|rank| files.get(&(rank, head.step)));
-        if same > Some(&1) { Reason::Duplicate } else { Reason::NoPartner }
+        if same > Some(&1) { Reason::Duplicate } else { Reason::NoCounterpart }
     };
     left.iter().map(|&head| Single { side, head: head.clone(), reason: reason(head) }).collect()
 }
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(found.single.len(), 1);
         assert_eq!(
             (found.single[0].head.name(), found.single[0].reason),
-            ("r".to_owned(), Reason::NoPartner)
+            ("r".to_owned(), Reason::NoCounterpart)
         );
     }
 

@@ -372,7 +372,7 @@ fn unmatched(single: &pairing::Single) -> Unmatched {
     let head = &single.head;
     let (code, message) = match (&head.damage, single.reason) {
         (Some((code, message)), _) => ((*code).to_owned(), message.clone()),
-        (None, pairing::Reason::NoPartner) => (
+        (None, pairing::Reason::NoCounterpart) => (
             "NO_PARTNER".to_owned(),
             "has no counterpart on the other side and is ignored".to_owned(),
         ),

@@ -40,7 +40,7 @@ impl<'a> Script<'a> {
         let tree = diff.tree(side);
         let chosen = Chosen::near(tree, call, options.reach, given)?;
         let op = tree.name(chosen.call).to_owned();
-        let other = diff.partner(side, chosen.call);
+        let other = diff.counterpart(side, chosen.call);
         let note = note(tree, side, call, chosen.call);
         let mut cases = PerSide::default();
         if let Some(other_call) = other {

@@ -131,7 +131,9 @@ fn key<'t>(diff: &'t TraceDiff, side: Side, call: CallId) -> RowKey<'t> {
     }
     let above = std::iter::once(call).chain(tree.ancestors(call));
     match above.filter(|&above| tree.kind(above) == CallKind::Op).last() {
-        Some(op) if diff.partner(side, op).is_some() => RowKey::Call(RowKind::RenamedOp, node(op)),
+        Some(op) if diff.counterpart(side, op).is_some() => {
+            RowKey::Call(RowKind::RenamedOp, node(op))
+        }
         Some(op) => RowKey::Call(RowKind::OneSidedOp, node(op)),
         None => RowKey::Call(RowKind::Launch, node(tree.launch(call).unwrap_or(call))),
     }

@@ -260,8 +260,9 @@ impl Rules {
         let matches = layer.matches(kind, name);
         let tells = |one: &&Match| !matches.iter().any(|other| other.hides(one));
         let weight = |one: &Match| (self.strength(one.category), one.extent, one.words);
-        let told = matches.iter().filter(tells);
-        told.reduce(|best, next| if weight(next) > weight(best) { next } else { best })
+        let shown = matches.iter().filter(tells);
+        shown
+            .reduce(|best, next| if weight(next) > weight(best) { next } else { best })
             .map(|best| best.category)
     }
 

@@ -57,8 +57,8 @@ impl<'t> SameKernels<'t> {
                 continue;
             }
             let name = tree.trace().name_id(tree.event(call).expect("every GPU call has an event"));
-            let told = work_of_names.get(name, || self.work_of(tree.trace().text(name), rules));
-            if let Some(id) = told.filter(|&id| id != column[slot].id) {
+            let shown = work_of_names.get(name, || self.work_of(tree.trace().text(name), rules));
+            if let Some(id) = shown.filter(|&id| id != column[slot].id) {
                 column[slot] = EventCategory { id, source: CategorySource::SameKernel };
             }
         }

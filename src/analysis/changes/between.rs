@@ -152,7 +152,7 @@ fn add_thread<'a>(
     for call in tree.children(thread) {
         let Some(event) = tree.event(call) else { continue };
         let step = steps.step(call).filter(|_| compared.is_compared(diff, side, call));
-        if let Some(step) = step.filter(|_| diff.partner(side, call).is_some()) {
+        if let Some(step) = step.filter(|_| diff.counterpart(side, call).is_some()) {
             let begin = steps.span(step).start;
             let from = end.map_or(begin, |end: Nanos| end.max(begin));
             add(diff.plain_name(side, call), from, trace.start(event));

@@ -99,7 +99,7 @@ pub(super) fn is_first_input_larger(diff: &TraceDiff) -> bool {
     let Some((one, two)) = tree
         .calls()
         .filter(is_of_model)
-        .find_map(|call| Some((call, diff.partner(Side::Baseline, call)?)))
+        .find_map(|call| Some((call, diff.counterpart(Side::Baseline, call)?)))
     else {
         return false;
     };

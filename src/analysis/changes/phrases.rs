@@ -105,13 +105,13 @@ pub(super) fn list(names: &BTreeMap<String, u64>, unit: u64) -> String {
     let mut all: Vec<(&String, u64)> =
         names.iter().map(|(name, count)| (name, count / unit.max(1))).collect();
     all.order_by_key(|&(name, count)| (Reverse(count), name));
-    let mut told: Vec<String> = all
+    let mut shown: Vec<String> = all
         .iter()
         .take(NAMED)
         .map(|(name, count)| if *count > 1 { format!("{count} × {name}") } else { (*name).clone() })
         .collect();
     if all.len() > NAMED {
-        told.push(format!("{} more", all.len() - NAMED));
+        shown.push(format!("{} more", all.len() - NAMED));
     }
-    told.join(", ")
+    shown.join(", ")
 }

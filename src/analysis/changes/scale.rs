@@ -38,12 +38,12 @@ impl Scale {
         if Side::BOTH.iter().all(is_whole) {
             return (steps, String::new());
         }
-        let told = if steps.baseline == steps.candidate {
+        let shown = if steps.baseline == steps.candidate {
             steps.baseline.to_string()
         } else {
             format!("{} → {}", steps.baseline, steps.candidate)
         };
-        (PerSide::new(1, 1), format!(" in {told} steps"))
+        (PerSide::new(1, 1), format!(" in {shown} steps"))
     }
 
     /// Rounds a difference per step to whole ns; halves are rounded away from zero.
@@ -55,12 +55,12 @@ impl Scale {
 
     /// Rounds the differences so that the results add up to the rounded sum.
     pub(in crate::analysis) fn round_all(self, differences: &[i128]) -> Vec<Nanos> {
-        let (mut sum, mut told) = (0, Nanos::ZERO);
+        let (mut sum, mut shown) = (0, Nanos::ZERO);
         let mut part = |difference: &i128| {
             sum += difference;
             let reached = self.round(sum);
-            let part = reached - told;
-            told = reached;
+            let part = reached - shown;
+            shown = reached;
             part
         };
         differences.iter().map(&mut part).collect()
@@ -89,7 +89,7 @@ mod tests {
     fn counts_are_per_step_if_all_steps_have_equally_many() {
         let steps = PerSide::new(6, 6);
         assert_eq!(scale(6, 6).unit(&[PerSide::new(12, 0), steps]), (steps, String::new()));
-        let all = |told: &str| (PerSide::new(1, 1), told.to_owned());
+        let all = |shown: &str| (PerSide::new(1, 1), shown.to_owned());
         assert_eq!(scale(6, 6).unit(&[steps, PerSide::new(12, 1)]), all(" in 6 steps"));
         assert_eq!(scale(2, 5).unit(&[PerSide::new(3, 5)]), all(" in 2 → 5 steps"));
     }

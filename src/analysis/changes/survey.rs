@@ -172,7 +172,8 @@ fn is_replaced(diff: &TraceDiff, side: Side, call: CallId) -> bool {
 /// Whether a call has a counterpart with the same name.
 fn is_common(diff: &TraceDiff, side: Side, call: CallId) -> bool {
     let merged = diff.merged();
-    diff.partner(side, call).is_some() && !diff.is_difference(merged.node(merged.of(side, call)))
+    diff.counterpart(side, call).is_some()
+        && !diff.is_difference(merged.node(merged.of(side, call)))
 }
 
 impl Survey {

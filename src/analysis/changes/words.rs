@@ -357,7 +357,7 @@ fn sizes(draft: &Draft, sites: &str) -> String {
     let common = ratio(top);
     let same: u64 =
         pairs.iter().filter(|(pair, _)| ratio(pair) == common).map(|(_, count)| **count).sum();
-    let told: Vec<String> = pairs
+    let shown: Vec<String> = pairs
         .iter()
         .filter(|(pair, _)| ratio(pair) == common)
         .take(2)
@@ -371,7 +371,7 @@ fn sizes(draft: &Draft, sites: &str) -> String {
         Some(ratio) => format!("Inputs are {}x smaller", short(1.0 / ratio)),
         None => "Inputs have different shapes".to_owned(),
     };
-    format!("{what} {sites} ({})", told.join(", "))
+    format!("{what} {sites} ({})", shown.join(", "))
 }
 
 fn attention(draft: &Draft, scale: Scale, sites: &str) -> String {

@@ -28,7 +28,7 @@ pub(super) struct Instance<'a> {
     pub(super) enough: usize,
     /// If the node is a thread, the kernel names on the side with fewer kernels, without details that vary between
     /// runs. They distinguish unrelated work with the same op names. Empty for all other nodes.
-    pub(super) told_apart_by: Vec<&'a str>,
+    pub(super) differ_by: Vec<&'a str>,
 }
 
 impl Instance<'_> {
@@ -48,9 +48,8 @@ pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
         // work there may be unrelated.
         let is_bare = is_thread(pieces.diff, node);
         if change != KernelChange::Count || !is_bare {
-            let told_apart_by =
-                if is_bare { short_names(pieces.diff, &kernels) } else { Vec::new() };
-            instances.push(Instance { node, path, ops, kernels, change, enough, told_apart_by });
+            let differ_by = if is_bare { short_names(pieces.diff, &kernels) } else { Vec::new() };
+            instances.push(Instance { node, path, ops, kernels, change, enough, differ_by });
         }
     };
     for ((node, _), kernels) in kernels_of_nodes(pieces) {
@@ -154,7 +153,9 @@ fn stretches(pieces: &Pieces<'_>, side: Side) -> Vec<u32> {
         let parts = || tree.kind(call) != CallKind::Runtime || !is_op(pieces.diff, parent);
         let is_pair = || {
             diff.relation(side, call).is_common()
-                && diff.partner(side, call).is_some_and(|partner| runs(side.other(), partner))
+                && diff
+                    .counterpart(side, call)
+                    .is_some_and(|counterpart| runs(side.other(), counterpart))
         };
         // Check `runs` first: it is cheap, and it rules out most calls, which launch nothing.
         if runs(side, call) && is_pair() && parts() {

@@ -88,12 +88,12 @@ pub(super) fn find_fusions(
     let mut groups: BTreeMap<Group<'_>, Vec<&Instance<'_>>> = BTreeMap::new();
     for instance in &instances {
         let place = place(instance);
-        *of_place.entry((place, &instance.told_apart_by)).or_default() += 1;
+        *of_place.entry((place, &instance.differ_by)).or_default() += 1;
         let counts = instance.counts();
         if counts.baseline != counts.candidate {
             let agreement = (place, (counts.baseline, counts.candidate), instance.change);
             *agreeing.entry(agreement).or_default() += 1;
-            groups.entry((agreement, &instance.told_apart_by)).or_default().push(instance);
+            groups.entry((agreement, &instance.differ_by)).or_default().push(instance);
         }
     }
     let mut rows: Vec<FusionRow> = groups

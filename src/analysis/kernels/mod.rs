@@ -127,8 +127,8 @@ pub(super) fn note_unclassified(
     let events = accounted(ledger).filter(is_unclassified).count() as u64;
     let (time, totals) = (unclassified(diff, ledger, categories), ledger.account().totals);
     let share = |side: Side| 100.0 * time[side].0 as f64 / (totals[side].time.0 as f64).max(1.0);
-    let is_told = Side::BOTH.into_iter().any(|side| share(side) >= LEAST_SHARE);
-    let events = if is_told { events } else { 0 };
+    let is_reported = Side::BOTH.into_iter().any(|side| share(side) >= LEAST_SHARE);
+    let events = if is_reported { events } else { 0 };
     let message = format!(
         "{} could not be classified: {:.2}% of the baseline time, {:.2}% of the candidate time",
         counted(events, "event"),

@@ -214,15 +214,15 @@ impl Step<'_> {
     }
 
     fn anchor(&self, call: CallId) -> Option<Anchor> {
-        let partner = self.diff.partner(Side::Baseline, call)?;
+        let counterpart = self.diff.counterpart(Side::Baseline, call)?;
         let has_moved = self.diff.relation(Side::Baseline, call) == Relation::Moved;
         let at = PerSide::new(
             self.since(Side::Baseline, call).filter(|_| !has_moved)?,
-            self.since(Side::Candidate, partner)?,
+            self.since(Side::Candidate, counterpart)?,
         );
         let end = PerSide::new(
             self.end(Side::Baseline, call, at.baseline),
-            self.end(Side::Candidate, partner, at.candidate),
+            self.end(Side::Candidate, counterpart, at.candidate),
         );
         Some(Anchor { at, end, call: (Side::Baseline, call) })
     }
@@ -231,9 +231,9 @@ impl Step<'_> {
     fn without_counterpart(&self) -> PerSide<Vec<Other>> {
         PerSide::from_fn(|side| {
             let tree = self.tree(side);
-            let is_alone = |call: CallId| match self.diff.partner(side, call) {
+            let is_alone = |call: CallId| match self.diff.counterpart(side, call) {
                 None => true,
-                Some(partner) => self.since(side.other(), partner).is_none(),
+                Some(counterpart) => self.since(side.other(), counterpart).is_none(),
             };
             // What runs in a region is part of its anchor.
             let is_in_region = |call: CallId| self.diff.region_of(side, call).is_some();

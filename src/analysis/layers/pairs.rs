@@ -162,8 +162,8 @@ fn votes(diff: &TraceDiff, layers: &PerSide<Arc<Layers>>) -> Votes {
     let mut votes = Votes::new();
     for call in diff.tree(Side::Baseline).calls() {
         let LayerPlace::Layer(a) = layers.baseline.place(call) else { continue };
-        let partner = diff.partner(Side::Baseline, call);
-        if let Some(LayerPlace::Layer(b)) = partner.map(|call| layers.candidate.place(call)) {
+        let counterpart = diff.counterpart(Side::Baseline, call);
+        if let Some(LayerPlace::Layer(b)) = counterpart.map(|call| layers.candidate.place(call)) {
             *votes.entry((a, b)).or_default() += 1;
         }
     }
@@ -186,8 +186,8 @@ fn pair_stacks(layers: &PerSide<Arc<Layers>>, votes: &Votes) -> IdPairs {
                 && other.kind == stack.kind
                 && (stack.kind == StackKind::Graph || other.class == stack.class)
         };
-        let partner = layers.candidate.stacks().iter().enumerate().find(free);
-        pairs.extend(partner.map(|(b, _)| (a as u32, b as u32)));
+        let counterpart = layers.candidate.stacks().iter().enumerate().find(free);
+        pairs.extend(counterpart.map(|(b, _)| (a as u32, b as u32)));
     }
     let counts = (layers.baseline.stacks().len(), layers.candidate.stacks().len());
     in_order(&pairs, counts)
@@ -235,12 +235,12 @@ fn strongest_first(votes: &BTreeMap<(u32, u32), u64>) -> Vec<(u32, u32)> {
 }
 
 fn in_order(pairs: &[(u32, u32)], counts: (usize, usize)) -> IdPairs {
-    let partner_of_a: BTreeMap<u32, u32> = pairs.iter().copied().collect();
-    let partner_of_b: BTreeMap<u32, u32> = pairs.iter().map(|&(a, b)| (b, a)).collect();
+    let counterpart_of_a: BTreeMap<u32, u32> = pairs.iter().copied().collect();
+    let counterpart_of_b: BTreeMap<u32, u32> = pairs.iter().map(|&(a, b)| (b, a)).collect();
     let mut behind: BTreeMap<Option<u32>, Vec<u32>> = BTreeMap::new();
     let mut last = None;
     for b in 0..counts.1 as u32 {
-        match partner_of_b.get(&b) {
+        match counterpart_of_b.get(&b) {
             Some(&a) => last = Some(a),
             None => behind.entry(last).or_default().push(b),
         }
@@ -250,7 +250,7 @@ fn in_order(pairs: &[(u32, u32)], counts: (usize, usize)) -> IdPairs {
     };
     let mut ordered = only(None);
     for a in 0..counts.0 as u32 {
-        ordered.push((Some(a), partner_of_a.get(&a).copied()));
+        ordered.push((Some(a), counterpart_of_a.get(&a).copied()));
         ordered.extend(only(Some(a)));
     }
     ordered

@@ -120,7 +120,7 @@ fn live_set(
     let moment = |side: Side, usage: &DeviceUsage| -> Moment {
         match call {
             _ if side == peak_of => peak,
-            Some(call) => highest_during(diff, side, usage, diff.partner(peak_of, call)?),
+            Some(call) => highest_during(diff, side, usage, diff.counterpart(peak_of, call)?),
             None => highest(side, usage),
         }
     };
@@ -170,9 +170,9 @@ fn matched_call_at(diff: &TraceDiff, side: Side, usage: &DeviceUsage, at: usize)
     let tree = diff.tree(side);
     std::iter::once(call).chain(tree.ancestors(call)).find(|&call| {
         matches!(tree.kind(call), CallKind::Op | CallKind::Frame)
-            && diff.partner(side, call).is_some_and(|partner| {
+            && diff.counterpart(side, call).is_some_and(|counterpart| {
                 let other = diff.tree(side.other());
-                other.event(partner).is_some() && !other.is_captured(partner)
+                other.event(counterpart).is_some() && !other.is_captured(counterpart)
             })
     })
 }

@@ -77,7 +77,7 @@ impl<'a> Owners<'a> {
         };
         is_known
             || self.ledger.measure() == Measure::HostSelfTime
-            || self.diff.partner(side, call).is_none()
+            || self.diff.counterpart(side, call).is_none()
             || self.call(side, call).is_some()
     }
 
@@ -89,7 +89,7 @@ impl<'a> Owners<'a> {
     /// only in three cases: host time is measured; the call is renamed, so the sides run different code; or a
     /// graph replays the call on one side, so the call takes no host time on that side.
     fn host(&self, side: Side, call: CallId) -> Option<u32> {
-        match (self.diff.partner(side, call), self.ledger.measure()) {
+        match (self.diff.counterpart(side, call), self.ledger.measure()) {
             (None, _) => self.call(side, call),
             (Some(_), Measure::GpuTime) => {
                 let diff = self.diff;

@@ -87,9 +87,9 @@ pub(super) fn segments(sides: PerSide<&Recorded>, diff: &TraceDiff) -> Segments 
             (None, Point::Start(_) | Point::End(_)) => {}
         }
     }
-    let partners = diff.step_pairs().map(|pairs| pairs.iter().copied().collect());
-    let partner = |step: StepId| match &partners {
-        Some(partners) => FxHashMap::<StepId, StepId>::get(partners, &step).copied(),
+    let counterparts = diff.step_pairs().map(|pairs| pairs.iter().copied().collect());
+    let counterpart = |step: StepId| match &counterparts {
+        Some(counterparts) => FxHashMap::<StepId, StepId>::get(counterparts, &step).copied(),
         None => Some(step),
     };
     let pairs: Vec<(u32, u32)> = (0..)
@@ -97,7 +97,7 @@ pub(super) fn segments(sides: PerSide<&Recorded>, diff: &TraceDiff) -> Segments 
         .filter_map(|(at, item)| {
             let other = match (key(Side::Baseline, item.point), item.point) {
                 (Some(key), _) => positions[key],
-                (None, Point::Step(step)) => *steps.get(&partner(step)?)?,
+                (None, Point::Step(step)) => *steps.get(&counterpart(step)?)?,
                 (None, Point::Start(_) | Point::End(_)) => NONE,
             };
             (other != NONE).then_some((at, other))

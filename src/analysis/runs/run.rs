@@ -168,8 +168,8 @@ pub(super) fn step_means(
 
 /// Assigns an event of an additional run to an event of the median run, and returns the slot of that event.
 fn place(diff: &TraceDiff, ledger: &Ledger, call: CallId) -> Option<usize> {
-    let partner = diff.partner(Side::Candidate, call);
-    let slot = partner.and_then(|partner| ledger.slot(diff, Side::Baseline, partner));
+    let counterpart = diff.counterpart(Side::Candidate, call);
+    let slot = counterpart.and_then(|counterpart| ledger.slot(diff, Side::Baseline, counterpart));
     slot.or_else(|| {
         let row = ledger.row_of(diff, Side::Candidate, call)?;
         let first = *row.events[Side::Baseline].first()?;

@@ -71,17 +71,17 @@ impl Paired {
             place[side] = Some(StepId(at as u32));
             place
         };
-        let mut has_partner = vec![false; self.is_paired.candidate.len()];
-        self.pairs.values().for_each(|step| has_partner[step.index()] = true);
-        let mut free = (0..has_partner.len()).filter(|&at| !has_partner[at]).peekable();
+        let mut has_counterpart = vec![false; self.is_paired.candidate.len()];
+        self.pairs.values().for_each(|step| has_counterpart[step.index()] = true);
+        let mut free = (0..has_counterpart.len()).filter(|&at| !has_counterpart[at]).peekable();
         for at in 0..self.is_paired.baseline.len() {
             let step = StepId(at as u32);
             match self.pairs.get(&step) {
-                Some(&partner) => {
-                    while let Some(at) = free.next_if(|&at| at < partner.index()) {
+                Some(&counterpart) => {
+                    while let Some(at) = free.next_if(|&at| at < counterpart.index()) {
                         places.push(alone(Side::Candidate, at));
                     }
-                    places.push(PerSide::new(Some(step), Some(partner)));
+                    places.push(PerSide::new(Some(step), Some(counterpart)));
                 }
                 None => places.push(alone(Side::Baseline, at)),
             }

@@ -128,11 +128,11 @@ impl<'a> Aligner<'a> {
         let mut gap: PerSide<Vec<u32>> = PerSide::default();
         let mut rest = lists.candidate.iter().copied();
         for &a in lists.baseline {
-            match self.both.links.partner(Side::Baseline, a) {
+            match self.both.links.counterpart(Side::Baseline, a) {
                 None => gap.baseline.push(a),
                 Some(_) if self.both.links.is_moved(Side::Baseline, a) => {}
-                Some(partner) => {
-                    let before = rest.by_ref().take_while(|&b| b != partner);
+                Some(counterpart) => {
+                    let before = rest.by_ref().take_while(|&b| b != counterpart);
                     gap.candidate.extend(before.filter(|&b| self.is_free(Side::Candidate, b)));
                     gaps.push(std::mem::take(&mut gap));
                 }

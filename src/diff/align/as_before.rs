@@ -65,18 +65,19 @@ impl Aligner<'_> {
         let pair = PerSide::new(a, b);
         let below = |side: Side| pair[side] + 1..self.outlines[side].end(pair[side]);
         Side::BOTH.into_iter().all(|side| {
-            let mut partners = below(side).filter_map(|call| self.both.links.partner(side, call));
-            partners.all(|partner| below(side.other()).contains(&partner))
+            let mut counterparts =
+                below(side).filter_map(|call| self.both.links.counterpart(side, call));
+            counterparts.all(|counterpart| below(side.other()).contains(&counterpart))
         })
     }
 
     fn copy(&self, model: (u32, u32), (a, b): (u32, u32)) {
         let links = self.both.links;
         for at in 1..self.outlines.baseline.end(a) - a {
-            if let Some(partner) = links.partner(Side::Baseline, model.0 + at) {
+            if let Some(counterpart) = links.counterpart(Side::Baseline, model.0 + at) {
                 let relation = links.relation(Side::Baseline, model.0 + at);
                 let pass = links.pass(Side::Baseline, model.0 + at);
-                links.link(a + at, b + (partner - model.1), (relation, pass));
+                links.link(a + at, b + (counterpart - model.1), (relation, pass));
             }
         }
     }

@@ -196,18 +196,20 @@ impl Aligner<'_> {
             let [mine, theirs] = Side::BOTH.map(|side| self.beside_free(side, &lists[side]));
             let calls = lists.baseline.iter();
             let passed = calls.filter_map(|y| {
-                let partner = self.stays(*y)?;
-                Some((*y, partner, *mine.get(y)?, *theirs.get(&partner)?))
+                let counterpart = self.stays(*y)?;
+                Some((*y, counterpart, *mine.get(y)?, *theirs.get(&counterpart)?))
             });
             let passed: Vec<_> = passed.collect();
-            for (y, partner, (before, behind), (before_partner, behind_partner)) in passed {
-                let passed = [before.zip(behind_partner), behind.zip(before_partner)];
+            for (y, counterpart, (before, behind), (before_counterpart, behind_counterpart)) in
+                passed
+            {
+                let passed = [before.zip(behind_counterpart), behind.zip(before_counterpart)];
                 for (a, b) in passed.into_iter().flatten() {
                     let free = self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b);
                     let gap = PerSide::new(vec![a], vec![b]);
                     if free && self.view(&gap).is_renamed() {
                         self.pair_in_place(a, b);
-                        self.both.links.mark_moved(y, partner);
+                        self.both.links.mark_moved(y, counterpart);
                         break;
                     }
                 }
@@ -232,8 +234,8 @@ impl Aligner<'_> {
     /// The counterpart of `call`, if `call` is an op or a frame and its name and position are unchanged.
     fn stays(&self, call: u32) -> Option<u32> {
         let links = self.both.links;
-        let partner = links.partner(Side::Baseline, call)?;
+        let counterpart = links.counterpart(Side::Baseline, call)?;
         let is_kept = self.outlines.baseline.is_op_or_frame(call);
-        (is_kept && links.is_same(Side::Baseline, call)).then_some(partner)
+        (is_kept && links.is_same(Side::Baseline, call)).then_some(counterpart)
     }
 }

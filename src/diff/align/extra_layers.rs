@@ -276,22 +276,23 @@ impl Blocks {
     /// The ranges of the layers on the side with more layers that have no counterpart. Returns `None` if the other side
     /// has different calls in place of these layers.
     fn extra(&mut self, longer: Side) -> Option<Vec<Range<usize>>> {
-        let mut partners = self.0.as_ref().map(|blocks| vec![None; blocks.len()]);
+        let mut counterparts = self.0.as_ref().map(|blocks| vec![None; blocks.len()]);
         for (i, j) in sequence::align(self).pairs {
-            partners.baseline[i] = Some(j);
-            partners.candidate[j] = Some(i);
+            counterparts.baseline[i] = Some(j);
+            counterparts.candidate[j] = Some(i);
         }
         let layers = self.0[longer].iter().filter(|block| block.is_layer);
         let longest = layers.map(|layer| layer.range.len()).max()?;
-        let instead = |(block, partner): (&Block, &Option<usize>)| {
-            let opposite = partner.map_or(0, |partner| self.0[longer][partner].range.len());
+        let instead = |(block, counterpart): (&Block, &Option<usize>)| {
+            let opposite =
+                counterpart.map_or(0, |counterpart| self.0[longer][counterpart].range.len());
             !block.is_layer && 2 * block.range.len() >= 2 * opposite + longest
         };
-        if self.0[longer.other()].iter().zip(&partners[longer.other()]).any(instead) {
+        if self.0[longer.other()].iter().zip(&counterparts[longer.other()]).any(instead) {
             return None;
         }
-        let extra = self.0[longer].iter().zip(&partners[longer]);
-        let extra = extra.filter(|(block, partner)| block.is_layer && partner.is_none());
+        let extra = self.0[longer].iter().zip(&counterparts[longer]);
+        let extra = extra.filter(|(block, counterpart)| block.is_layer && counterpart.is_none());
         Some(extra.map(|(block, _)| block.range.clone()).collect())
     }
 }

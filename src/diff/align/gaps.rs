@@ -98,13 +98,13 @@ impl<'a, 'b> Gap<'a, 'b> {
             return None;
         }
         let near = self.near(side, at);
-        let partners = &self.runs[side.other()][near.clone()];
+        let counterparts = &self.runs[side.other()][near.clone()];
         let inner = self.bags.below(side, call);
         if inner.size == 0 {
-            return self.wraps_queries(side, call, partners).then_some(0);
+            return self.wraps_queries(side, call, counterparts).then_some(0);
         }
         if self.words.is_module(outline.keys[call as usize]) {
-            match self.place_of_module(side, call, partners) {
+            match self.place_of_module(side, call, counterparts) {
                 Some(ModulePlace::Beside) => return None,
                 Some(ModulePlace::Inside) => return Some(inner.size),
                 None => {}
@@ -112,7 +112,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         }
         let mut opened = self.bags.common(inner, wanted);
         let bare = |&other: &u32| self.outlines[side.other()].is_launch(other);
-        if self.words.is_generated(outline.keys[call as usize]) && !partners.iter().any(bare) {
+        if self.words.is_generated(outline.keys[call as usize]) && !counterparts.iter().any(bare) {
             // A compiled call launches its own kernels instead of the kernels that the ops on the opposite side launch.
             // Launches on both sides are therefore no evidence that the compiled call wraps the opposite ops.
             let launches = self.bags.launches(side, call);
@@ -123,16 +123,16 @@ impl<'a, 'b> Gap<'a, 'b> {
         // an op on the opposite side is sufficient evidence as well, and so is a run that lost its ops.
         let gives_half = 2 * opened >= inner.size || 2 * opened >= wanted.size;
         let is_enough = gives_half || others.lost_its_ops;
-        if opened == 0 || !(is_enough || self.holds_one_by_name(side, call, partners)) {
+        if opened == 0 || !(is_enough || self.holds_one_by_name(side, call, counterparts)) {
             return None;
         }
         if self.is_wrapped_by_name(side, at, call, others)
-            || self.is_wrapped(side, call, partners, opened)
+            || self.is_wrapped(side, call, counterparts, opened)
         {
             return None;
         }
         let mut kept = 0;
-        for (&other, below) in partners.iter().zip(&mut others.below[near]) {
+        for (&other, below) in counterparts.iter().zip(&mut others.below[near]) {
             if self.weight_below(side.other(), other).min(inner.size) + RENAME_BONUS > kept {
                 kept = kept.max(self.rename_worth(side, (call, inner), (other, below)));
             }
@@ -148,9 +148,9 @@ impl<'a, 'b> Gap<'a, 'b> {
         &mut self,
         side: Side,
         module: u32,
-        partners: &[u32],
+        counterparts: &[u32],
     ) -> Option<ModulePlace> {
-        for &other in partners {
+        for &other in counterparts {
             if !self.outlines[side.other()].is_op_or_frame(other) {
                 continue;
             }
@@ -280,9 +280,9 @@ impl<'a, 'b> Gap<'a, 'b> {
 
     /// Whether `call` shares more tokens with the contents of one call in the opposite run than would match if `call`
     /// were expanded.
-    fn is_wrapped(&mut self, side: Side, call: u32, partners: &[u32], opened: u32) -> bool {
+    fn is_wrapped(&mut self, side: Side, call: u32, counterparts: &[u32], opened: u32) -> bool {
         let whole = self.bags.of(side, call);
-        partners.iter().any(|&other| {
+        counterparts.iter().any(|&other| {
             self.weight_below(side.other(), other) > opened && {
                 let inner = self.bags.below(side.other(), other);
                 self.bags.common(whole, inner) > opened

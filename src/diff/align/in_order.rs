@@ -57,8 +57,8 @@ impl Aligner<'_> {
     ) -> bool {
         let links = self.both.links;
         let calls = lists.iter().flat_map(|lists| lists.baseline.iter().copied());
-        let partners = calls.filter_map(|a| Some((a, links.partner(Side::Baseline, a)?)));
-        let mut pairs: Vec<(u32, u32)> = partners.chain(alone.iter().copied()).collect();
+        let counterparts = calls.filter_map(|a| Some((a, links.counterpart(Side::Baseline, a)?)));
+        let mut pairs: Vec<(u32, u32)> = counterparts.chain(alone.iter().copied()).collect();
         // A call can be in two lists: in its original list, where it was left unmatched, and in a later list that also
         // contains the contents of expanded wrappers.
         pairs.sort_unstable();
@@ -148,7 +148,7 @@ impl Aligner<'_> {
         let mut known: FxHashMap<Equal<'k>, usize> = FxHashMap::default();
         let mut groups: Vec<Vec<usize>> = Vec::new();
         for (at, &(a, _)) in row.pairs.iter().enumerate() {
-            let b = row.partner(at);
+            let b = row.counterpart(at);
             let Some(kind) = kind(a, b) else { continue };
             let group = known.entry((around(Side::Baseline, a), around(Side::Candidate, b), kind));
             let group = *group.or_insert(groups.len());
@@ -217,7 +217,7 @@ impl<'a> Row<'a> {
         !self.in_place.contains_key(&at)
     }
 
-    fn partner(&self, at: usize) -> u32 {
+    fn counterpart(&self, at: usize) -> u32 {
         self.candidate[self.to[at]]
     }
 
@@ -227,10 +227,10 @@ impl<'a> Row<'a> {
 
     /// The baseline calls whose counterparts changed, each with its new counterpart and relation.
     fn turned(&self) -> impl Iterator<Item = (u32, (u32, Relation))> {
-        self.pairs.iter().enumerate().filter(|&(at, &(_, b))| self.partner(at) != b).map(
+        self.pairs.iter().enumerate().filter(|&(at, &(_, b))| self.counterpart(at) != b).map(
             |(at, &(a, _))| {
                 let relation = if self.is_moved(at) { Relation::Moved } else { Relation::Same };
-                (a, (self.partner(at), relation))
+                (a, (self.counterpart(at), relation))
             },
         )
     }
@@ -246,8 +246,8 @@ impl<'a> Row<'a> {
         let mut turns: Vec<Turn> = crossing.map(|part| Turn::of(part, &self.to)).collect();
         let mut worth = |at: usize, to: usize| shared(self.pairs[at].0, self.candidate[to]);
         turns.retain(|turn| {
-            let partners = turn.0.iter().filter(|(at, _)| !self.alone.contains(at));
-            let before: u32 = partners.map(|&(at, _)| worth(at, self.to[at])).sum();
+            let counterparts = turn.0.iter().filter(|(at, _)| !self.alone.contains(at));
+            let before: u32 = counterparts.map(|&(at, _)| worth(at, self.to[at])).sum();
             let after: u32 = turn.0.iter().map(|&(at, to)| worth(at, to)).sum();
             after >= before
         });
@@ -366,9 +366,9 @@ struct Turn(Vec<(usize, usize)>);
 impl Turn {
     /// Creates the swap that matches equal calls with their counterparts in order.
     fn of(part: Vec<usize>, to: &[usize]) -> Turn {
-        let mut partners: Vec<usize> = part.iter().map(|&at| to[at]).collect();
-        partners.sort_unstable();
-        Turn(part.into_iter().zip(partners).collect())
+        let mut counterparts: Vec<usize> = part.iter().map(|&at| to[at]).collect();
+        counterparts.sort_unstable();
+        Turn(part.into_iter().zip(counterparts).collect())
     }
 }
 
@@ -385,7 +385,7 @@ mod tests {
     /// counterparts. `of_x` has an entry for each `x` in the baseline: the initial counterpart, given as an index among
     /// the candidate's calls named `x`. All other letters keep their counterparts. An `x` that is more than 3 positions
     /// away from its counterpart is unmatched at the start.
-    fn partners(baseline: &str, candidate: &str, of_x: &[usize]) -> Vec<usize> {
+    fn counterparts(baseline: &str, candidate: &str, of_x: &[usize]) -> Vec<usize> {
         let places = |text: &str, wanted: bool| -> Vec<u32> {
             let all = text.chars().zip(0..);
             all.filter(|&(letter, _)| (letter == 'x') == wanted).map(|(_, at)| at).collect()
@@ -405,19 +405,19 @@ mod tests {
         let group = (0..pairs.len()).filter(|&at| mine.contains(&pairs[at].0)).collect();
         row.keep_in_order(&[group], |_, _| 1, |_, _| true);
         let group = (0..pairs.len()).filter(|&at| mine.contains(&pairs[at].0));
-        let number = |at| theirs.iter().position(|&b| b == row.partner(at)).expect("an x");
+        let number = |at| theirs.iter().position(|&b| b == row.counterpart(at)).expect("an x");
         group.map(number).collect()
     }
 
     #[test]
     fn the_ends_of_a_rotated_row_are_matched_with_each_other() {
         let (row, turned) = ("xyxyxyxyxy", [1, 2, 3, 4, 0]);
-        assert_eq!(partners(row, row, &turned), [0, 1, 2, 3, 4]);
+        assert_eq!(counterparts(row, row, &turned), [0, 1, 2, 3, 4]);
     }
 
     #[test]
     fn a_removed_and_an_added_sibling_are_not_a_rotation() {
         let (before, after) = ("xyxyxyxyxy", "yxyxyxyxyx");
-        assert_eq!(partners(before, after, &[4, 0, 1, 2, 3]), [4, 0, 1, 2, 3]);
+        assert_eq!(counterparts(before, after, &[4, 0, 1, 2, 3]), [4, 0, 1, 2, 3]);
     }
 }

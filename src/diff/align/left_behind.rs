@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 impl Aligner<'_> {
     /// Matches two unmatched ops or frames if they have the same key and children of one are matched with children of
     /// the other. Inner calls are processed first.
-    pub(super) fn pair_around_partners(&mut self) {
+    pub(super) fn pair_around_counterparts(&mut self) {
         let baseline = self.outlines.baseline;
         for a in (0..baseline.len() as u32).rev() {
             let may_be = self.is_free(Side::Baseline, a) && baseline.is_op_or_frame(a);
@@ -32,8 +32,9 @@ impl Aligner<'_> {
             }
             let mut votes: BTreeMap<u32, u32> = BTreeMap::new();
             for child in baseline.each_child(a) {
-                let partner = self.both.links.partner(Side::Baseline, child);
-                let above = partner.and_then(|partner| self.parent(Side::Candidate, partner));
+                let counterpart = self.both.links.counterpart(Side::Baseline, child);
+                let above =
+                    counterpart.and_then(|counterpart| self.parent(Side::Candidate, counterpart));
                 if let Some(b) = above.filter(|&b| self.is_free(Side::Candidate, b)) {
                     *votes.entry(b).or_default() += 1;
                 }
@@ -44,7 +45,7 @@ impl Aligner<'_> {
             if let Some((&b, _)) = votes.iter().max_by_key(|&(&b, &votes)| (votes, Reverse(b))) {
                 let above = [self.parent(Side::Baseline, a), self.parent(Side::Candidate, b)];
                 let stay = match above {
-                    [Some(a), Some(b)] => self.both.links.partner(Side::Baseline, a) == Some(b),
+                    [Some(a), Some(b)] => self.both.links.counterpart(Side::Baseline, a) == Some(b),
                     [_, _] => false,
                 };
                 self.link(a, b, if stay { Relation::Same } else { Relation::Moved });
@@ -60,7 +61,7 @@ impl Aligner<'_> {
         let parents: BTreeSet<u32> =
             left.baseline.iter().filter_map(|&call| self.parent(Side::Baseline, call)).collect();
         for a in parents {
-            let Some(b) = self.both.links.partner(Side::Baseline, a) else { continue };
+            let Some(b) = self.both.links.counterpart(Side::Baseline, a) else { continue };
             let lists = self.children(a, b);
             for gap in self.gaps_of(lists.as_ref().map(Vec::as_slice)) {
                 for (a, b) in self.alone_of_their_key(&gap) {
@@ -123,11 +124,13 @@ impl Aligner<'_> {
     pub(super) fn tell_what_moved_out(&self) {
         let links = self.both.links;
         for a in 0..self.outlines.baseline.len() as u32 {
-            let partner = links.partner(Side::Baseline, a);
-            let Some(b) = partner.filter(|_| links.is_same(Side::Baseline, a)) else { continue };
+            let counterpart = links.counterpart(Side::Baseline, a);
+            let Some(b) = counterpart.filter(|_| links.is_same(Side::Baseline, a)) else {
+                continue;
+            };
             let above = [self.caller(Side::Baseline, a), self.caller(Side::Candidate, b)];
             let stays = match above {
-                [Some(one), Some(two)] => links.partner(Side::Baseline, one) == Some(two),
+                [Some(one), Some(two)] => links.counterpart(Side::Baseline, one) == Some(two),
                 // The work of one thread may be split over two threads, so a call on a different thread does not count
                 // as moved.
                 [None, None] => true,

@@ -19,7 +19,7 @@ const ASIDE: u32 = NONE - 1;
 /// The counterpart and the relation of each call.
 #[derive(Debug)]
 pub(super) struct Links {
-    partners: PerSide<Vec<AtomicU32>>,
+    counterparts: PerSide<Vec<AtomicU32>>,
     /// The relation of each call, as a position in [`OF_PARTNERS`]; meaningless for unmatched calls.
     relations: PerSide<Vec<AtomicU8>>,
     /// The pass that matched each call, as a position in [`Pass::ALL`]; meaningless for unmatched calls.
@@ -32,7 +32,7 @@ impl Links {
     /// Creates a store without matches for the given number of calls on each side.
     pub(super) fn new(calls: PerSide<usize>) -> Links {
         Links {
-            partners: calls.map(|calls| (0..calls).map(|_| AtomicU32::new(NONE)).collect()),
+            counterparts: calls.map(|calls| (0..calls).map(|_| AtomicU32::new(NONE)).collect()),
             relations: calls.map(|calls| (0..calls).map(|_| AtomicU8::new(0)).collect()),
             passes: calls.map(|calls| (0..calls).map(|_| AtomicU8::new(0)).collect()),
             cut_blocks: AtomicU64::new(0),
@@ -55,7 +55,7 @@ impl Links {
         let relation = OF_PARTNERS.iter().position(|&known| known == relation);
         let relation = relation.expect("a relation of matched calls") as u8;
         for (side, mine, theirs) in [(Side::Baseline, a, b), (Side::Candidate, b, a)] {
-            self.partners[side][mine as usize].store(theirs, Relaxed);
+            self.counterparts[side][mine as usize].store(theirs, Relaxed);
             self.relations[side][mine as usize].store(relation, Relaxed);
             self.passes[side][mine as usize].store(pass as u8, Relaxed);
         }
@@ -70,18 +70,19 @@ impl Links {
     }
 
     #[inline]
-    pub(super) fn partner(&self, side: Side, call: u32) -> Option<u32> {
-        Some(self.partners[side][call as usize].load(Relaxed)).filter(|&partner| partner < ASIDE)
+    pub(super) fn counterpart(&self, side: Side, call: u32) -> Option<u32> {
+        Some(self.counterparts[side][call as usize].load(Relaxed))
+            .filter(|&counterpart| counterpart < ASIDE)
     }
 
     /// Makes sure that an unmatched call stays unmatched: later passes ignore it.
     pub(super) fn set_aside(&self, side: Side, call: u32) {
-        self.partners[side][call as usize].store(ASIDE, Relaxed);
+        self.counterparts[side][call as usize].store(ASIDE, Relaxed);
     }
 
     #[inline]
     pub(super) fn is_free(&self, side: Side, call: u32) -> bool {
-        self.partners[side][call as usize].load(Relaxed) == NONE
+        self.counterparts[side][call as usize].load(Relaxed) == NONE
     }
 
     pub(super) fn is_moved(&self, side: Side, call: u32) -> bool {
@@ -95,7 +96,7 @@ impl Links {
     /// Whether a call has a counterpart with the same key.
     #[inline]
     pub(super) fn is_common(&self, side: Side, call: u32) -> bool {
-        self.partner(side, call).is_some() && self.relation(side, call).is_common()
+        self.counterpart(side, call).is_some() && self.relation(side, call).is_common()
     }
 
     #[inline]
@@ -114,24 +115,24 @@ impl Links {
     }
 
     pub(super) fn into_pairing(self) -> Pairing {
-        let of_call = |partner: AtomicU32| match partner.into_inner() {
+        let of_call = |counterpart: AtomicU32| match counterpart.into_inner() {
             ASIDE => NONE,
-            partner => partner,
+            counterpart => counterpart,
         };
-        let partners: PerSide<Vec<u32>> =
-            self.partners.map(|column| column.into_iter().map(of_call).collect());
+        let counterparts: PerSide<Vec<u32>> =
+            self.counterparts.map(|column| column.into_iter().map(of_call).collect());
         let relations = PerSide::from_fn(|side| {
-            let relation = |(partner, relation): (&u32, &AtomicU8)| match *partner {
+            let relation = |(counterpart, relation): (&u32, &AtomicU8)| match *counterpart {
                 NONE => Relation::only(side),
                 _ => OF_PARTNERS[usize::from(relation.load(Relaxed))],
             };
-            partners[side].iter().zip(&self.relations[side]).map(relation).collect()
+            counterparts[side].iter().zip(&self.relations[side]).map(relation).collect()
         });
         let passes = self.passes.map(|column| {
             column.into_iter().map(|pass| Pass::ALL[usize::from(pass.into_inner())]).collect()
         });
         Pairing {
-            partners,
+            counterparts,
             relations,
             passes,
             cut_blocks: self.cut_blocks.into_inner(),

@@ -25,9 +25,9 @@ impl Aligner<'_> {
             (Some(one), Some(two)) => {
                 let (x, y) = (self.outlines.baseline, self.outlines.candidate);
                 let is_below = |side: Side, caller: u32, call: u32| {
-                    let partner = self.both.links.partner(side, caller);
+                    let counterpart = self.both.links.counterpart(side, caller);
                     let outline = self.outlines[side.other()];
-                    partner.is_some_and(|above| (above + 1..outline.end(above)).contains(&call))
+                    counterpart.is_some_and(|above| (above + 1..outline.end(above)).contains(&call))
                 };
                 let is_common =
                     is_below(Side::Baseline, one, b) || is_below(Side::Candidate, two, a);

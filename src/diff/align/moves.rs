@@ -262,15 +262,15 @@ impl Aligner<'_> {
     /// it.
     fn place_behind(&self, last: u32, call: u32) -> u32 {
         let (tree, baseline) = (self.trees.candidate, self.outlines.baseline);
-        let partner = |call: u32| self.both.links.partner(Side::Candidate, call);
+        let counterpart = |call: u32| self.both.links.counterpart(Side::Candidate, call);
         let around = tree.ancestors(CallId(last)).map(|above| above.0);
         let ended = std::iter::once(last)
             .chain(around)
             .take_while(|&above| tree.end(CallId(above)).0 <= call)
-            .filter_map(partner);
+            .filter_map(counterpart);
         match ended.last() {
             Some(ended) => baseline.position(baseline.end(ended)),
-            None => partner(last).map_or(0, |last| baseline.position(last) + 1),
+            None => counterpart(last).map_or(0, |last| baseline.position(last) + 1),
         }
     }
 

@@ -115,9 +115,9 @@ impl Roots {
         }
         let mut pairs = Vec::new();
         self.of.baseline.retain(|root| {
-            let partner = waiting.get_mut(&token(Side::Baseline, root)).and_then(Vec::pop);
-            pairs.extend(partner.map(|partner| (root.call, partner)));
-            partner.is_none()
+            let counterpart = waiting.get_mut(&token(Side::Baseline, root)).and_then(Vec::pop);
+            pairs.extend(counterpart.map(|counterpart| (root.call, counterpart)));
+            counterpart.is_none()
         });
         let taken: FxHashSet<u32> = pairs.iter().map(|&(_, b)| b).collect();
         self.of.candidate.retain(|root| !taken.contains(&root.call));
@@ -253,7 +253,7 @@ impl Aligner<'_> {
             self.run(Pass::SplitThreads, |me| me.rescue_split_threads(side));
         }
         self.run(Pass::NewCallers, Aligner::pair_moved_elsewhere);
-        self.run(Pass::AroundMatches, Aligner::pair_around_partners);
+        self.run(Pass::AroundMatches, Aligner::pair_around_counterparts);
         self.run(Pass::LeftBehind, Aligner::pair_left_behind);
         self.tell_what_moved_out();
     }

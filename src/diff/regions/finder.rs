@@ -39,9 +39,9 @@ impl<'a> Finder<'a> {
         self.left_out[side].get(call.index()).copied().unwrap_or(false)
     }
 
-    pub(super) fn partner(&self, side: Side, call: CallId) -> Option<CallId> {
-        let partner = self.pairing.partners[side][call.index()];
-        (partner != NONE).then_some(CallId(partner))
+    pub(super) fn counterpart(&self, side: Side, call: CallId) -> Option<CallId> {
+        let counterpart = self.pairing.counterparts[side][call.index()];
+        (counterpart != NONE).then_some(CallId(counterpart))
     }
 
     /// Whether time is attributed to the call itself, not to a call inside it.
@@ -75,7 +75,7 @@ impl<'a> Finder<'a> {
         let mut next = 0;
         while next < tree.len() {
             let call = CallId(next as u32);
-            let is_root = self.partner(side, call).is_none()
+            let is_root = self.counterpart(side, call).is_none()
                 && !self.is_left_out(side, call)
                 && names::is_region(tree, call)
                 && self.fused_something(side, call);
@@ -99,7 +99,7 @@ impl<'a> Finder<'a> {
             let is_op =
                 |above: CallId| tree.kind(above) == CallKind::Op && !names::is_region(tree, above);
             match path.find(|&above| above <= region || is_op(above)) {
-                Some(op) if op > region => self.partner(side, op).is_some(),
+                Some(op) if op > region => self.counterpart(side, op).is_some(),
                 _ => self.pairing.relations[side][call.index()].is_common(),
             }
         };
@@ -133,8 +133,8 @@ impl<'a> Finder<'a> {
     }
 
     pub(super) fn link(&mut self, side: Side, one: CallId, other: CallId, relation: Relation) {
-        self.pairing.partners[side][one.index()] = other.0;
-        self.pairing.partners[side.other()][other.index()] = one.0;
+        self.pairing.counterparts[side][one.index()] = other.0;
+        self.pairing.counterparts[side.other()][other.index()] = one.0;
         self.pairing.relations[side][one.index()] = relation;
         self.pairing.relations[side.other()][other.index()] = relation;
     }
@@ -143,8 +143,8 @@ impl<'a> Finder<'a> {
     pub(super) fn cut_off(&mut self, side: Side, call: CallId) -> Vec<(CallId, CallId, Relation)> {
         let mut cut = Vec::new();
         for below in self.trees[side].subtree(call) {
-            if let Some(partner) = self.partner(side, below) {
-                cut.push((below, partner, self.pairing.relations[side][below.index()]));
+            if let Some(counterpart) = self.counterpart(side, below) {
+                cut.push((below, counterpart, self.pairing.relations[side][below.index()]));
                 self.part(side, below);
             }
         }
@@ -153,11 +153,11 @@ impl<'a> Finder<'a> {
 
     /// Dissolves one match.
     pub(super) fn part(&mut self, side: Side, call: CallId) {
-        let Some(partner) = self.partner(side, call) else { return };
-        self.pairing.partners[side][call.index()] = NONE;
-        self.pairing.partners[side.other()][partner.index()] = NONE;
+        let Some(counterpart) = self.counterpart(side, call) else { return };
+        self.pairing.counterparts[side][call.index()] = NONE;
+        self.pairing.counterparts[side.other()][counterpart.index()] = NONE;
         self.pairing.relations[side][call.index()] = Relation::only(side);
-        self.pairing.relations[side.other()][partner.index()] = Relation::only(side.other());
+        self.pairing.relations[side.other()][counterpart.index()] = Relation::only(side.other());
     }
 
     /// Sets the relation of all unmatched calls in regions to *replaced*.
@@ -170,7 +170,7 @@ impl<'a> Finder<'a> {
             for (side, call) in calls {
                 for below in self.trees[side].subtree(call) {
                     of[side][below.index()] = at as u32;
-                    if self.pairing.partners[side][below.index()] == NONE {
+                    if self.pairing.counterparts[side][below.index()] == NONE {
                         self.pairing.relations[side][below.index()] = Relation::Replaced;
                     }
                 }

@@ -97,8 +97,8 @@ impl Finder<'_> {
     /// Restores the dissolved matches whose calls are still unmatched and belong to no region.
     fn restore(&mut self, side: Side, cut: Vec<(CallId, CallId, Relation)>) {
         for (one, other, relation) in cut {
-            let is_free = self.partner(side, one).is_none()
-                && self.partner(side.other(), other).is_none()
+            let is_free = self.counterpart(side, one).is_none()
+                && self.counterpart(side.other(), other).is_none()
                 && self.taken[side][one.index()] == NONE
                 && self.taken[side.other()][other.index()] == NONE;
             if is_free {

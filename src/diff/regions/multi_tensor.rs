@@ -21,7 +21,7 @@ impl Finder<'_> {
         let tree = self.trees[side];
         let is_root = |&call: &CallId| {
             tree.kind(call) == CallKind::Op
-                && self.partner(side, call).is_none()
+                && self.counterpart(side, call).is_none()
                 && self.works(side, call)
                 && !self.is_left_out(side, call)
                 && names::single_tensor_op(tree.name(call)).is_some()
@@ -82,7 +82,7 @@ impl Finder<'_> {
         if tree.kind(above) == CallKind::Thread {
             return self.stretch(side, op);
         }
-        let below = self.partner(side, above)?;
+        let below = self.counterpart(side, above)?;
         let end = self.trees[side.other()].end(below);
         Some(Stretch { start: CallId(below.0 + 1), end })
     }

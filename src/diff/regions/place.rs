@@ -21,15 +21,17 @@ impl Finder<'_> {
         let tree = self.trees[side];
         let is_paired = |&above: &CallId| self.pairing.relations[side][above.index()].is_common();
         let above = tree.ancestors(region).find(is_paired)?;
-        let below = self.partner(side, above)?;
+        let below = self.counterpart(side, above)?;
         let other = self.trees[side.other()];
         let end = other.end(below);
-        let holds = |partner: CallId| partner > below && partner < end;
+        let holds = |counterpart: CallId| counterpart > below && counterpart < end;
         let start = self
             .last_before(side, above, region, &holds)
-            .map_or(CallId(below.0 + 1), |partner| other.end(partner));
+            .map_or(CallId(below.0 + 1), |counterpart| other.end(counterpart));
         let end = self
-            .first_behind(side, above, region, &|partner| holds(partner) && partner >= start)
+            .first_behind(side, above, region, &|counterpart| {
+                holds(counterpart) && counterpart >= start
+            })
             .unwrap_or(end);
         (start < end).then_some(Stretch { start, end })
     }
@@ -51,7 +53,7 @@ impl Finder<'_> {
         let outer =
             tree.ancestors(last).take_while(|&outer| outer > above && !tree.is_below(call, outer));
         let outermost = outer.filter(|&outer| self.bounds(side, outer, holds)).last();
-        self.partner(side, outermost.unwrap_or(last))
+        self.counterpart(side, outermost.unwrap_or(last))
     }
 
     /// Finds the first matched call with GPU work that is below `above` and comes after `call`, and
@@ -66,14 +68,17 @@ impl Finder<'_> {
         let tree = self.trees[side];
         let mut behind = (tree.end(call).0..tree.end(above).0).map(CallId);
         let first = behind.find(|&behind| self.bounds(side, behind, holds))?;
-        self.partner(side, first)
+        self.counterpart(side, first)
     }
 
     /// Whether a call can bound a stretch: the call contains GPU work and is matched in place.
     fn bounds(&self, side: Side, call: CallId, holds: &dyn Fn(CallId) -> bool) -> bool {
         let is_call = !matches!(self.trees[side].kind(call), CallKind::Gpu | CallKind::Thread);
         let in_place = self.pairing.relations[side][call.index()] == Relation::Same;
-        is_call && in_place && self.partner(side, call).is_some_and(holds) && self.works(side, call)
+        is_call
+            && in_place
+            && self.counterpart(side, call).is_some_and(holds)
+            && self.works(side, call)
     }
 
     /// Returns the outermost calls in a stretch whose whole subtrees are unmatched. The result extends from the first
@@ -94,7 +99,7 @@ impl Finder<'_> {
                 true => calls.push(Some(call)),
                 // A matched call is a boundary: at both ends, calls without GPU work are included only up to the
                 // boundary.
-                false if is_structure && self.partner(side, call).is_some() => calls.push(None),
+                false if is_structure && self.counterpart(side, call).is_some() => calls.push(None),
                 false => {}
             }
         }
@@ -114,7 +119,7 @@ impl Finder<'_> {
         tree.subtree(call).all(|below| {
             let is_query = tree.kind(below) == CallKind::Runtime && !tree.is_gpu_path(below);
             is_query
-                || (self.partner(side, below).is_none()
+                || (self.counterpart(side, below).is_none()
                     && self.taken[side][below.index()] == NONE
                     && !self.is_left_out(side, below))
         })

@@ -38,13 +38,14 @@ pub(super) fn of_names(analysis: &Analysis, names: &[LargeDifference], unit: Uni
     for row in analysis.rows() {
         rows.entry(row.name(analysis.diff())).or_default().push(row);
     }
-    let mut told: Vec<&str> = Vec::new();
+    let mut listed: Vec<&str> = Vec::new();
     for group in names {
-        if told.len() < NAMES && !told.contains(&group.name.as_str()) {
-            told.push(&group.name);
+        if listed.len() < NAMES && !listed.contains(&group.name.as_str()) {
+            listed.push(&group.name);
         }
     }
-    told.into_iter()
+    listed
+        .into_iter()
         .filter_map(|name| {
             let rows = rows.get(name)?;
             let time = PerSide::from_fn(|side| rows.iter().map(|row| row.time[side]).sum());

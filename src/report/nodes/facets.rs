@@ -101,7 +101,7 @@ fn row_values<'a>(analysis: &'a Analysis, value_of: &ValueOf<'a>) -> (Vec<u32>, 
     let mut of_texts: FxHashMap<String, u32> = FxHashMap::default();
     let mut number = |text: Text<'a>| {
         *numbers.entry(text).or_insert_with(|| {
-            *of_texts.entry(text.told(analysis)).or_insert_with_key(|text| {
+            *of_texts.entry(text.shown(analysis)).or_insert_with_key(|text| {
                 texts.push(text.clone());
                 texts.len() as u32 - 1
             })
@@ -150,7 +150,7 @@ impl<'a> Groups<'a> {
 
     fn number(&mut self, analysis: &Analysis, value: Value<'a>) -> usize {
         *self.numbers.entry(value).or_insert_with(|| {
-            let text = value.text.told(analysis);
+            let text = value.text.shown(analysis);
             let group = Group { value: text, events: 0, time: PerSide::default() };
             self.list.push((value.rank, group));
             self.list.len() - 1
@@ -169,7 +169,7 @@ impl<'a> Groups<'a> {
 }
 
 impl Text<'_> {
-    fn told(self, analysis: &Analysis) -> String {
+    fn shown(self, analysis: &Analysis) -> String {
         match self {
             Text::Known(text) => text.to_owned(),
             Text::Number(number) => number.to_string(),

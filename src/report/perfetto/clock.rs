@@ -47,8 +47,8 @@ fn first_pair(analysis: &Analysis) -> Option<PerSide<Nanos>> {
     tree.calls()
         .filter(|&call| tree.kind(call) != CallKind::Gpu)
         .filter_map(|call| {
-            let partner = analysis.diff().partner(Side::Baseline, call)?;
-            Some((start(Side::Baseline, call)?, call, start(Side::Candidate, partner)?))
+            let counterpart = analysis.diff().counterpart(Side::Baseline, call)?;
+            Some((start(Side::Baseline, call)?, call, start(Side::Candidate, counterpart)?))
         })
         .min()
         .map(|(baseline, _, candidate)| PerSide::new(baseline, candidate))

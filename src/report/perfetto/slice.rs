@@ -35,10 +35,10 @@ struct SliceArgs<'a> {
     uid: u32,
     relation: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    partner_uid: Option<u32>,
+    counterpart_uid: Option<u32>,
     /// Name of the counterpart, if it differs from the call's own name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    partner_name: Option<&'a str>,
+    counterpart_name: Option<&'a str>,
     /// Difference in the attributed time of this call and the calls below it, candidate − baseline, in µs.
     #[serde(skip_serializing_if = "Option::is_none")]
     accounted_diff_us: Option<f64>,
@@ -78,15 +78,15 @@ impl<'d> Slices<'d> {
 
     fn args(&self, id: MergedId, side: Side, call: CallId, uid: u32) -> SliceArgs<'d> {
         let (diff, other) = (self.analysis.diff(), self.analysis.tree(side.other()));
-        let partner = diff.partner(side, call);
-        let partner_event = partner.and_then(|call| other.event(call));
+        let counterpart = diff.counterpart(side, call);
+        let counterpart_event = counterpart.and_then(|call| other.event(call));
         let time = self.times.as_ref().map(|times| times[id.index()]);
         let delta = time.candidate - time.baseline;
         SliceArgs {
             uid,
             relation: diff.relation(side, call).label(),
-            partner_uid: partner_event.map(|event| other.trace().uid(event).0),
-            partner_name: partner
+            counterpart_uid: counterpart_event.map(|event| other.trace().uid(event).0),
+            counterpart_name: counterpart
                 .map(|call| other.name(call))
                 .filter(|&name| name != self.analysis.tree(side).name(call)),
             accounted_diff_us: (delta.0 != 0).then(|| delta.as_micros()),

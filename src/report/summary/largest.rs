@@ -148,7 +148,8 @@ fn parts(analysis: &Analysis, group_of: &FxHashMap<MergedId, usize>) -> BTreeMap
         let node = merged.node(point.node);
         let above = std::iter::successors(merged.parent(point.node), |&id| merged.parent(id));
         let group = above.into_iter().find_map(|id| group_of.get(&id));
-        if let Some(&group) = group.filter(|_| point.gpu_events > 0 && is_told(analysis, node)) {
+        if let Some(&group) = group.filter(|_| point.gpu_events > 0 && is_reported(analysis, node))
+        {
             let side = match node {
                 MergedNode::Both(..) => None,
                 MergedNode::Only(side, _) => Some(side),
@@ -168,7 +169,7 @@ fn parts(analysis: &Analysis, group_of: &FxHashMap<MergedId, usize>) -> BTreeMap
 
 /// Whether a point of difference is listed. Only ops and frames are listed, because launches and kernels already appear
 /// in the counts.
-fn is_told(analysis: &Analysis, node: MergedNode) -> bool {
+fn is_reported(analysis: &Analysis, node: MergedNode) -> bool {
     Side::BOTH.iter().any(|&side| {
         node.call(side).is_some_and(|call| match analysis.tree(side).kind(call) {
             CallKind::Op | CallKind::Frame => true,

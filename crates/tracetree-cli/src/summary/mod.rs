@@ -236,10 +236,10 @@ impl Screen<'_> {
             let parts = if group.parts.is_empty() { 1 } else { 2 };
             texts.push(format!("below {}", self.short(&group.below, columns / parts - 10)));
         }
-        let told = if self.width.is_whole() { group.parts.len() } else { PARTS };
+        let named = if self.width.is_whole() { group.parts.len() } else { PARTS };
         let room = columns.saturating_sub(4) / group.parts.len().clamp(1, PARTS);
-        texts.extend(group.parts.iter().take(told).map(|part| self.part(part, room)));
-        match group.parts.len().saturating_sub(told) {
+        texts.extend(group.parts.iter().take(named).map(|part| self.part(part, room)));
+        match group.parts.len().saturating_sub(named) {
             0 => {}
             more => texts.push(format!("{more} more")),
         }

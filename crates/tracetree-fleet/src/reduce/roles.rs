@@ -59,7 +59,7 @@ impl Role {
         let usual = self.members.iter().copied().filter(|at| !odd.contains(at));
         let (of_usual, any_usual) = sets(&mut usual.into_iter());
         let texts = [("runs", &of_odd - &any_usual), ("lacks", &of_usual - &any_odd)];
-        let told = texts.iter().filter(|(_, ops)| !ops.is_empty()).map(|(verb, ops)| {
+        let shown = texts.iter().filter(|(_, ops)| !ops.is_empty()).map(|(verb, ops)| {
             let named: Vec<&str> = ops.iter().copied().take(NAMED).collect();
             let more = match ops.len().saturating_sub(NAMED) {
                 0 => String::new(),
@@ -67,7 +67,7 @@ impl Role {
             };
             format!("{verb} {}{more}", named.join(", "))
         });
-        told.collect::<Vec<_>>().join("; ")
+        shown.collect::<Vec<_>>().join("; ")
     }
 }
 

@@ -23,7 +23,7 @@ use steady::Times;
 use tracetree::diff::portable_frame;
 use tracetree::error::{Error, ErrorKind, Result};
 use tracetree::escape::in_json;
-use tracetree::program::{Evidence, Footing, Program, StepOrigin, StepSpan, Word};
+use tracetree::program::{Evidence, Program, SideFacts, StepOrigin, StepSpan, Word};
 use tracetree::storage::write_file;
 use tracetree::trace::{Nanos, ReadOptions, unpack};
 use tracetree::tree::{CallId, CallTree, StoredTree};
@@ -316,7 +316,7 @@ fn recording(stored: Stored, path: &Path) -> std::result::Result<Recording, Stri
         });
     }
     let tree = Arc::new(tree);
-    let setup = Setup::of(&tree, &Footing::of(&Program::of(tree.clone())));
+    let setup = Setup::of(&tree, &SideFacts::of(&Program::of(tree.clone())));
     let ranges = |counts: BTreeMap<String, Count>| {
         counts.into_iter().map(|(name, count)| (name, count.into())).collect()
     };

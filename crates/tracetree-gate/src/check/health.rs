@@ -19,8 +19,8 @@ const OTHER_PROGRAM: f64 = 0.5;
 
 /// The reasons why the sides cannot be compared, except for obstacles that the rules tolerate.
 pub(super) fn reasons(context: &Context<'_>) -> Vec<String> {
-    let footings = PerSide::new(context.baseline.footing(), context.candidate.footing());
-    let obstacles = Obstacle::between(footings.as_ref(), context.rules.lost_launches);
+    let facts = PerSide::new(context.baseline.side_facts(), context.candidate.side_facts());
+    let obstacles = Obstacle::between(facts.as_ref(), context.rules.lost_launches);
     let is_refused = |obstacle: &&Obstacle| !is_tolerated(context, obstacle);
     obstacles.iter().filter(is_refused).map(Obstacle::to_string).collect()
 }
@@ -185,10 +185,10 @@ fn lacks(one: Range, two: Range) -> bool {
 
 /// The first few names, followed by the number of omitted names.
 pub(super) fn listed(names: &[String]) -> String {
-    let told: Vec<&str> = names.iter().take(EXAMPLES).map(String::as_str).collect();
+    let shown: Vec<&str> = names.iter().take(EXAMPLES).map(String::as_str).collect();
     match names.len().saturating_sub(EXAMPLES) {
-        0 => told.join(", "),
-        more => format!("{} and {}", told.join(", "), counted(more as u64, "more kind")),
+        0 => shown.join(", "),
+        more => format!("{} and {}", shown.join(", "), counted(more as u64, "more kind")),
     }
 }
 

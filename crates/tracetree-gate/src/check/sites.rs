@@ -108,7 +108,7 @@ impl<'a> Finder<'a> {
     fn is_inside(&self, side: Side, call: CallId, roots: &PerSide<FxHashSet<CallId>>) -> bool {
         let diff = self.analysis.diff();
         let is_matched =
-            |call| diff.partner(side, call).is_some() && diff.region_of(side, call).is_none();
+            |call| diff.counterpart(side, call).is_some() && diff.region_of(side, call).is_none();
         let mut passes_matched = is_matched(call);
         for above in diff.tree(side).ancestors(call) {
             if roots[side].contains(&above) && (is_matched(above) || !passes_matched) {
@@ -230,15 +230,15 @@ impl<'a> Finder<'a> {
                 names.into_iter().map(str::to_owned).collect::<Vec<_>>()
             })
         };
-        let told = |[one, two]: [String; 2]| (one != two).then(|| format!("{one} → {two}"));
-        of_arguments.and_then(told).or_else(|| {
+        let shown = |[one, two]: [String; 2]| (one != two).then(|| format!("{one} → {two}"));
+        of_arguments.and_then(shown).or_else(|| {
             let [one, two] = kernels();
             let only = |own: &[String], other: &[String]| {
                 let own: Vec<&str> =
                     own.iter().filter(|name| !other.contains(name)).map(String::as_str).collect();
                 if own.is_empty() { "the same kernels".to_owned() } else { own.join(", ") }
             };
-            told([only(&one, &two), only(&two, &one)])
+            shown([only(&one, &two), only(&two, &one)])
         })
     }
 

@@ -75,7 +75,7 @@ impl Judge<'_> {
         if !is_decidable {
             return None;
         }
-        let mut told: Vec<(More, usize, State, String)> = Vec::new();
+        let mut shown: Vec<(More, usize, State, String)> = Vec::new();
         for more in self.ops_in_some_steps().into_iter().chain(self.counts_in_some_steps(explained))
         {
             let Some(at) = self.covering(more.rule, None) else { continue };
@@ -91,14 +91,14 @@ impl Judge<'_> {
             let is_error = self.context.rules.intermittent == Severity::Error;
             let state = if state == State::Failed && !is_error { State::Warned } else { state };
             if state != State::Passed {
-                told.push((more, at, state, remark));
+                shown.push((more, at, state, remark));
             }
         }
-        let state = told.iter().fold(None, |all, (_, _, state, _)| worst(all, *state))?;
+        let state = shown.iter().fold(None, |all, (_, _, state, _)| worst(all, *state))?;
         let remark =
-            told.iter().find(|(_, _, own, _)| *own == state).map(|(.., words)| words.clone());
-        let states = told.iter().map(|(_, at, state, _)| (*at, *state)).collect();
-        let more: Vec<&More> = told.iter().map(|(more, ..)| more).collect();
+            shown.iter().find(|(_, _, own, _)| *own == state).map(|(.., words)| words.clone());
+        let states = shown.iter().map(|(_, at, state, _)| (*at, *state)).collect();
+        let more: Vec<&More> = shown.iter().map(|(more, ..)| more).collect();
         Some((self.of_some_steps(&more, state, remark.unwrap_or_default()), states))
     }
 
@@ -205,7 +205,7 @@ impl Judge<'_> {
                 of_runs.insert(at, inside);
             }
         }
-        let told: Vec<String> = of_runs
+        let shown: Vec<String> = of_runs
             .into_iter()
             .map(|(at, inside)| format!("{inside} in {}", candidate.runs[at].name))
             .collect();
@@ -213,7 +213,7 @@ impl Judge<'_> {
             "in {} of {} steps ({}), but in no step of the baseline",
             steps.len(),
             candidate.steps(),
-            told.join(", ")
+            shown.join(", ")
         )
     }
 }

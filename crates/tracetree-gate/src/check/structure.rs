@@ -220,7 +220,7 @@ impl<'a> Judge<'a> {
             });
             effects.for_each(|violation| of_rules.entry(violation).or_default().push(number));
         }
-        let mut told: Vec<(State, StructureRule, usize, String)> = Vec::new();
+        let mut listed: Vec<(State, StructureRule, usize, String)> = Vec::new();
         let mut of_sites: Vec<Option<State>> = vec![None; sites.len()];
         for (&(at, effect), numbers) in &of_rules {
             let rule = &self.rules[at];
@@ -246,22 +246,22 @@ impl<'a> Judge<'a> {
                 }
                 if state != State::Passed {
                     of_sites[number] = worst(of_sites[number], state);
-                    told.push((state, effect, at, remark));
+                    listed.push((state, effect, at, remark));
                 }
             }
         }
-        let Some(state) = told.iter().fold(None, |all, (state, ..)| worst(all, *state)) else {
+        let Some(state) = listed.iter().fold(None, |all, (state, ..)| worst(all, *state)) else {
             return;
         };
-        for (own, _, at, _) in &told {
+        for (own, _, at, _) in &listed {
             checks[*at].add(*own, findings.len());
         }
         let is_it = |(own, ..): &&(State, StructureRule, usize, String)| *own == state;
         let mut rules: Vec<StructureRule> =
-            told.iter().filter(is_it).map(|(_, effect, ..)| *effect).collect();
+            listed.iter().filter(is_it).map(|(_, effect, ..)| *effect).collect();
         rules.sort_unstable();
         rules.dedup();
-        let remark = told.iter().find(is_it).map(|(.., remark)| remark.clone());
+        let remark = listed.iter().find(is_it).map(|(.., remark)| remark.clone());
         let shown = (0..sites.len()).filter(|&number| of_sites[number] == Some(state));
         findings.push(Finding {
             kind: change.kind.label().to_owned(),

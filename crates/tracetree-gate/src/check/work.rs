@@ -43,7 +43,7 @@ impl Work {
     pub(super) fn add(&mut self, diff: &TraceDiff, side: Side, root: CallId) {
         let tree = diff.tree(side);
         let is_matched =
-            |call| diff.partner(side, call).is_some() && diff.region_of(side, call).is_none();
+            |call| diff.counterpart(side, call).is_some() && diff.region_of(side, call).is_none();
         let is_whole = is_matched(root);
         let (mut at, end, mut op_end) = (root, tree.end(root), root);
         while at < end {

@@ -171,14 +171,14 @@ fn t_test(left: &[f64], right: &[f64]) -> f64 {
 /// Removes points until every remaining point passes the strong test and its change is large enough.
 fn merged(series: &[f64], mut points: Vec<usize>, search: &Search) -> Vec<ChangePoint> {
     loop {
-        let told = told(series, &points);
-        let Some(weakest) = weakest(&told, search) else { return told };
+        let shown = shown(series, &points);
+        let Some(weakest) = weakest(&shown, search) else { return shown };
         points.remove(weakest);
     }
 }
 
 /// The change points at the given positions, with the mean values before and after them.
-fn told(series: &[f64], points: &[usize]) -> Vec<ChangePoint> {
+fn shown(series: &[f64], points: &[usize]) -> Vec<ChangePoint> {
     let parts = intervals(points, series.len());
     let point = |pair: &[Range<usize>]| {
         let (left, right) = (&series[pair[0].clone()], &series[pair[1].clone()]);

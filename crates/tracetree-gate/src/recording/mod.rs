@@ -22,7 +22,7 @@ pub(crate) use upward::Upward;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use tracetree::program::{Evidence, Footing, Program, StepId};
+use tracetree::program::{Evidence, Program, SideFacts, StepId};
 use tracetree::trace::TextId;
 use tracetree::tree::{CallId, CallKind, CallTree};
 
@@ -50,14 +50,14 @@ pub struct Setup {
 }
 
 impl Setup {
-    pub(crate) fn of(tree: &CallTree, footing: &Footing) -> Setup {
+    pub(crate) fn of(tree: &CallTree, facts: &SideFacts) -> Setup {
         Setup {
-            vendor: footing.vendor.clone(),
-            devices: footing.devices.clone(),
+            vendor: facts.vendor.clone(),
+            devices: facts.devices.clone(),
             versions: tree.trace().header().versions.clone(),
-            world_size: footing.world_size,
-            has_gpu: footing.has_gpu,
-            has_calls: footing.has_calls,
+            world_size: facts.world_size,
+            has_gpu: facts.has_gpu,
+            has_calls: facts.has_calls,
             has_modules: tree.calls().any(|call| tree.is_module(call)),
             has_shapes: tree.trace().all_arguments().iter().any(|a| a.dims != TextId::EMPTY),
             captured: captured(tree),
@@ -174,8 +174,8 @@ impl Recording {
     }
 
     /// The properties of this side that determine whether it can be compared with the other side.
-    pub fn footing(&self) -> Footing {
-        Footing {
+    pub fn side_facts(&self) -> SideFacts {
+        SideFacts {
             vendor: self.setup.vendor.clone(),
             devices: self.setup.devices.clone(),
             world_size: self.setup.world_size,

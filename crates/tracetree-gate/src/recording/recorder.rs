@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use tracetree::analysis::categories::{Categories, TraceCategories};
 use tracetree::diff::plain_name;
 use tracetree::error::{Error, ErrorKind, Result};
-use tracetree::program::{CaptureSource, Footing, Measure, Program};
+use tracetree::program::{CaptureSource, Measure, Program, SideFacts};
 use tracetree::side::PerSide;
 use tracetree::trace::{ByName, Notes};
 use tracetree::tree::{CallKind, CallTree};
@@ -104,16 +104,16 @@ impl Recorder {
         self.totals.add_run(&totals, self.steps);
         self.memory.add_run(&program);
         self.places.add(&program, measure, &work, self.runs.len());
-        let footing = Footing::of(&program);
+        let facts = SideFacts::of(&program);
         let tree = program.tree();
         let source = tree.trace().source();
-        let told = tree.notes().iter().filter(|note| note.code.starts_with("CAPTURE_"));
-        self.remarks.extend(told.map(|note| format!("{source}: {} {}", note.code, note.message)));
-        self.trees.push((tree.clone(), Setup::of(tree, &footing)));
+        let shown = tree.notes().iter().filter(|note| note.code.starts_with("CAPTURE_"));
+        self.remarks.extend(shown.map(|note| format!("{source}: {} {}", note.code, note.message)));
+        self.trees.push((tree.clone(), Setup::of(tree, &facts)));
         self.runs.push(RunFacts {
             name: source.to_owned(),
             steps: steps as u64,
-            evidence: footing.runs.into_iter().next().unwrap_or_default(),
+            evidence: facts.runs.into_iter().next().unwrap_or_default(),
         });
         self.steps += steps;
         Ok(())

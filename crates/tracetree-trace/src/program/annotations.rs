@@ -120,7 +120,7 @@ fn vllm_batch(name: &str) -> Option<Batch> {
     let (context, generation) = rest[at..].split_once(")_generation_")?;
     let context = Requests::read(context.strip_prefix("context_")?)?;
     let generation = Requests::read(generation.strip_suffix(')')?)?;
-    let told = context.tokens.zip(generation.tokens).map(|(a, b)| a.saturating_add(b));
+    let shown = context.tokens.zip(generation.tokens).map(|(a, b)| a.saturating_add(b));
     Some(Batch {
         phase: match (context.count > 0, generation.count > 0) {
             (true, true) => Phase::Mixed,
@@ -129,7 +129,7 @@ fn vllm_batch(name: &str) -> Option<Batch> {
             (false, false) => Phase::Idle,
         },
         requests: context.count.saturating_add(generation.count),
-        tokens: told.or_else(|| total.parse().ok()),
+        tokens: shown.or_else(|| total.parse().ok()),
     })
 }
 

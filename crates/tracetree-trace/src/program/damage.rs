@@ -283,7 +283,7 @@ mod tests {
         }
     }
 
-    fn told(change: impl Fn(&mut Evidence)) -> Vec<String> {
+    fn shown(change: impl Fn(&mut Evidence)) -> Vec<String> {
         let mut evidence = whole();
         change(&mut evidence);
         Damage::of(&evidence).iter().map(Damage::to_string).collect()
@@ -291,38 +291,38 @@ mod tests {
 
     #[test]
     fn a_whole_recording_has_no_damage() {
-        assert_eq!(told(|_| {}), [""; 0]);
+        assert_eq!(shown(|_| {}), [""; 0]);
         // Even intact recordings contain a few GPU events without a launch or without a duration,
         // so a small number of such events does not count as damage.
-        assert_eq!(told(|e| (e.unlaunched, e.unlaunched_inside) = (40, 3)), [""; 0]);
-        assert_eq!(told(|e| (e.untimed_gpu_events, e.is_coarse) = (9, true)), [""; 0]);
-        assert_eq!(told(|e| e.unknown_events = 5), [""; 0]);
+        assert_eq!(shown(|e| (e.unlaunched, e.unlaunched_inside) = (40, 3)), [""; 0]);
+        assert_eq!(shown(|e| (e.untimed_gpu_events, e.is_coarse) = (9, true)), [""; 0]);
+        assert_eq!(shown(|e| e.unknown_events = 5), [""; 0]);
     }
 
     #[test]
     fn one_missing_kernel_is_damage() {
-        let found = told(|e| e.launches_without_work = 1);
+        let found = shown(|e| e.launches_without_work = 1);
         assert_eq!(found.len(), 1);
         assert!(found[0].starts_with("1 of 100 launches (1.0%) without a GPU event"), "{found:?}");
     }
 
     #[test]
     fn every_kind_of_loss_is_damage_with_a_remedy() {
-        let losses = |change: fn(&mut Losses)| told(|e| change(&mut e.losses));
+        let losses = |change: fn(&mut Losses)| shown(|e| change(&mut e.losses));
         let found = [
             losses(|l| l.is_truncated = true),
             losses(|l| l.is_corrupt = true),
             losses(|l| (l.events, l.bytes) = (2, 9_000)),
             losses(|l| l.untimed = 1),
             losses(|l| l.clocks = 1),
-            told(|e| e.unknown_events = 20),
-            told(|e| e.unlaunched_inside = 6),
-            told(|e| e.untimed_gpu_events = 1),
-            told(|e| e.misplaced_gpu_events = 2),
-            told(|e| e.missing_steps = 1),
-            told(|e| e.untimed_steps = 1),
-            told(|e| e.empty_steps = 1),
-            told(|e| e.cut_steps = 1),
+            shown(|e| e.unknown_events = 20),
+            shown(|e| e.unlaunched_inside = 6),
+            shown(|e| e.untimed_gpu_events = 1),
+            shown(|e| e.misplaced_gpu_events = 2),
+            shown(|e| e.missing_steps = 1),
+            shown(|e| e.untimed_steps = 1),
+            shown(|e| e.empty_steps = 1),
+            shown(|e| e.cut_steps = 1),
         ];
         for texts in found {
             assert_eq!(texts.len(), 1, "{texts:?}");

@@ -250,8 +250,8 @@ impl TraceInfo {
     /// size of the file.
     pub fn of_tree(tree: &CallTree) -> TraceInfo {
         let info = TraceInfo::of(tree.trace());
-        let is_told = |note: &&Note| note.code.starts_with("CAPTURE_");
-        let odd = tree.notes().iter().filter(is_told);
+        let is_reported = |note: &&Note| note.code.starts_with("CAPTURE_");
+        let odd = tree.notes().iter().filter(is_reported);
         TraceInfo {
             model: Some(Model::of(tree)),
             captured: CapturedInfo::of(tree),

@@ -28,13 +28,13 @@ mod captures;
 pub mod communication;
 mod damage;
 mod evidence;
-mod footing;
 mod info;
 mod layers;
 mod lengths;
 mod measure;
 pub mod memory;
 mod model;
+mod obstacles;
 mod overhead;
 mod phase;
 mod phases;
@@ -58,7 +58,6 @@ pub use damage::counted;
 pub use evidence::Evidence;
 #[doc(hidden)]
 pub use evidence::rank_of;
-pub use footing::{Footing, LOST_LAUNCHES, Obstacle, first_ranks};
 pub use info::{
     CapturedInfo, CategoryCount, Contents, DeviceInfo, HeadInfo, OverheadInfo, OverheadKind,
     TraceInfo,
@@ -69,6 +68,7 @@ pub use lengths::Lengths;
 pub use lengths::LengthsOf;
 pub use measure::Measure;
 pub use model::{Architecture, Found, Model};
+pub use obstacles::{LOST_LAUNCHES, Obstacle, SideFacts, first_ranks};
 pub use overhead::{Cause, OverheadOf, ProfilerOverhead};
 pub use phase::Phase;
 pub use phases::Phases;

@@ -124,9 +124,9 @@ mod tests {
 
     #[test]
     fn an_invalid_expression_is_explained_in_one_line() {
-        let told = |text: &str| text.parse::<Pattern>().expect_err("broken").to_string();
-        assert_eq!(told("a(b"), "a(b: unclosed group");
-        assert_eq!(told("a**["), "a**[: unclosed character class");
+        let shown = |text: &str| text.parse::<Pattern>().expect_err("broken").to_string();
+        assert_eq!(shown("a(b"), "a(b: unclosed group");
+        assert_eq!(shown("a**["), "a**[: unclosed character class");
     }
 
     #[test]

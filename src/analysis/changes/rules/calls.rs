@@ -335,7 +335,7 @@ fn repeats(diff: &TraceDiff, root: MergedId) -> bool {
     diff.merged().node(root).calls().all(|(side, call)| {
         let tree = diff.tree(side);
         let is_same = |&below: &CallId| {
-            diff.partner(side, below).is_some() && tree.name(below) == tree.name(call)
+            diff.counterpart(side, below).is_some() && tree.name(below) == tree.name(call)
         };
         let is_in_same =
             || tree.parent(call).is_some_and(|above| tree.name(above) == tree.name(call));

@@ -89,7 +89,7 @@ fn more_allocations(drafts: &mut Drafts<'_>, calls: &PerSide<Vec<CallId>>) {
     let at = drafts.draft(ChangeKind::Allocator, Subject::Sentence(sentence));
     for side in Side::BOTH {
         for &call in &calls[side] {
-            if drafts.diff.partner(side, call).is_none() {
+            if drafts.diff.counterpart(side, call).is_none() {
                 drafts.add_root(at, drafts.diff.merged().of(side, call));
             }
         }
@@ -127,7 +127,7 @@ fn synchronizations(drafts: &mut Drafts<'_>) {
         let is_alone = |call: &CallId| {
             tree.kind(*call) == CallKind::Runtime
                 && !tree.is_gpu_path(*call)
-                && diff.partner(side, *call).is_none()
+                && diff.counterpart(side, *call).is_none()
                 && is_synchronisation(tree.name(*call))
                 && drafts.compared.is_compared(diff, side, *call)
         };

@@ -34,12 +34,12 @@ impl<'p> Inputs<'p> {
     /// One side has more inputs of a kind, as a program with more layers has.
     pub(super) fn repeated(&self) -> Option<Stated> {
         let others = self.counts.iter().filter(|(_, [one, two])| one != two && one.min(two) > &0);
-        let told: Vec<String> = others
+        let shown: Vec<String> = others
             .map(|(class, [one, two])| format!("{two} instead of {one} inputs {class}"))
             .collect();
-        (!told.is_empty()).then(|| Stated {
+        (!shown.is_empty()).then(|| Stated {
             kind: ChangeKind::Layers,
-            sentence: format!("{} has {}", self.one.name, list(&told)),
+            sentence: format!("{} has {}", self.one.name, list(&shown)),
             usual: "",
         })
     }
@@ -125,7 +125,7 @@ impl<'p> Inputs<'p> {
             pairs.iter().filter(|(one, two)| one.dimensions != two.dimensions).collect();
         let program = &self.one.name;
         let size = |input: &ProgramInput| format!("{:?}", input.dimensions);
-        let told: Vec<String> = other
+        let shown: Vec<String> = other
             .iter()
             .map(|(one, two)| format!("{} is {} instead of {}", one.name, size(two), size(one)))
             .collect();
@@ -140,7 +140,7 @@ impl<'p> Inputs<'p> {
             }
             _ => {
                 let count = counted(other.len() as u64, "input");
-                format!("{count} of {program} have other sizes: {}", list(&told))
+                format!("{count} of {program} have other sizes: {}", list(&shown))
             }
         };
         // Another model has weights of other sizes, and most inputs are weights.

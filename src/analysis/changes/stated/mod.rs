@@ -71,7 +71,7 @@ mod tests {
     }
 
     /// The sentences in both directions.
-    fn told(one: &CompiledProgram, two: &CompiledProgram) -> [Vec<String>; 2] {
+    fn shown(one: &CompiledProgram, two: &CompiledProgram) -> [Vec<String>; 2] {
         [(one, two), (two, one)].map(|(one, two)| {
             changes(one, two, true).into_iter().map(|change| change.sentence).collect()
         })
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn scopes_that_differ_only_in_their_numbers_are_layers() {
         assert_eq!(
-            told(&of_stacks(&layers(2)), &of_stacks(&layers(3))),
+            shown(&of_stacks(&layers(2)), &of_stacks(&layers(3))),
             [
                 ["3 instead of 2 layer_# in jit_step (layer_2 was added)"],
                 ["2 instead of 3 layer_# in jit_step (layer_2 was removed)"]
@@ -105,7 +105,7 @@ mod tests {
         // A layer that is numbered from 1 is not another layer.
         let renumbered: Vec<String> =
             layers(2).iter().map(|stack| stack.replace("layer_0", "layer_2")).collect();
-        assert_eq!(told(&of_stacks(&layers(2)), &of_stacks(&renumbered)), [[""; 0], [""; 0]]);
+        assert_eq!(shown(&of_stacks(&layers(2)), &of_stacks(&renumbered)), [[""; 0], [""; 0]]);
     }
 
     #[test]
@@ -116,7 +116,7 @@ mod tests {
             });
             inner.collect()
         };
-        let [there, _] = told(&of_stacks(&nested(2)), &of_stacks(&nested(4)));
+        let [there, _] = shown(&of_stacks(&nested(2)), &of_stacks(&nested(4)));
         assert_eq!(
             there,
             ["4 instead of 2 Model/block_# in jit_step (block_2, block_3 were added)"]
@@ -131,8 +131,8 @@ mod tests {
                 names.iter().map(|name| (name.as_str(), &[4_u64, 4][..], "float")).collect();
             program(&inputs, &["jvp()/dot_general"])
         };
-        assert_eq!(told(&of(2), &of(3))[0], ["jit_step has 3 instead of 2 inputs params[#]"]);
-        assert_eq!(told(&of(2), &of(2)), [[""; 0], [""; 0]]);
+        assert_eq!(shown(&of(2), &of(3))[0], ["jit_step has 3 instead of 2 inputs params[#]"]);
+        assert_eq!(shown(&of(2), &of(2)), [[""; 0], [""; 0]]);
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
         let mut gelu = layers(2);
         gelu.extend(["jvp(layer_0)/integer_pow", "jvp(layer_1)/integer_pow"].map(str::to_owned));
         assert_eq!(
-            told(&of_stacks(&gelu), &of_stacks(&relu)),
+            shown(&of_stacks(&gelu), &of_stacks(&relu)),
             [
                 ["layer_# computes max (relu) instead of integer_pow, tanh (gelu) in jit_step"],
                 ["layer_# computes integer_pow, tanh (gelu) instead of max (relu) in jit_step"]
@@ -151,7 +151,7 @@ mod tests {
         // Other ways to arrange or to scale the same values are not another function.
         let mut arranged = layers(2);
         arranged.extend(["jvp(layer_0)/transpose", "jvp(layer_1)/mul"].map(str::to_owned));
-        assert_eq!(told(&of_stacks(&layers(2)), &of_stacks(&arranged)), [[""; 0], [""; 0]]);
+        assert_eq!(shown(&of_stacks(&layers(2)), &of_stacks(&arranged)), [[""; 0], [""; 0]]);
         // Another compiler may lower a function differently.
         assert_eq!(changes(&of_stacks(&gelu), &of_stacks(&relu), false), []);
     }
@@ -161,16 +161,16 @@ mod tests {
         let mut more = layers(1);
         more.push("jvp(norm)/rsqrt".to_owned());
         assert_eq!(
-            told(&of_stacks(&layers(1)), &of_stacks(&more)),
+            shown(&of_stacks(&layers(1)), &of_stacks(&more)),
             [["norm was added to jit_step"], ["norm was removed from jit_step"]]
         );
         let renamed: Vec<String> =
             more.iter().map(|stack| stack.replace("norm", "layer_norm")).collect();
-        assert_eq!(told(&of_stacks(&more), &of_stacks(&renamed)), [[""; 0], [""; 0]]);
+        assert_eq!(shown(&of_stacks(&more), &of_stacks(&renamed)), [[""; 0], [""; 0]]);
         let other: Vec<String> =
             more.iter().map(|stack| stack.replace("norm)/rsqrt", "scale)/erf")).collect();
         assert_eq!(
-            told(&of_stacks(&more), &of_stacks(&other))[0],
+            shown(&of_stacks(&more), &of_stacks(&other))[0],
             ["scale instead of norm in jit_step"]
         );
     }
@@ -192,13 +192,13 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told(&of_stacks(&layers(2)), &of_stacks(&again)),
+            shown(&of_stacks(&layers(2)), &of_stacks(&again)),
             [
                 ["The backward pass of jit_step computes layer_# again"],
                 ["The backward pass of jit_step no longer computes layer_# again"]
             ]
         );
-        assert_eq!(told(&of_stacks(&again), &of_stacks(&again)), [[""; 0], [""; 0]]);
+        assert_eq!(shown(&of_stacks(&again), &of_stacks(&again)), [[""; 0], [""; 0]]);
     }
 
     #[test]
@@ -227,12 +227,12 @@ mod tests {
             elements: types.iter().copied().collect(),
             ..of_stacks(&layers(1))
         };
-        let [there, back] = told(&of(&["float", "int"]), &of(&["c10::BFloat16", "float"]));
+        let [there, back] = shown(&of(&["float", "int"]), &of(&["c10::BFloat16", "float"]));
         assert_eq!(there, ["jit_step computes in bfloat16 and float32 instead of float32"]);
         assert_eq!(back, ["jit_step computes in float32 instead of bfloat16 and float32"]);
         // A library may add up in float32.
         let split = of(&["c10::BFloat16", "float"]);
-        assert_eq!(told(&of(&["c10::BFloat16"]), &split), [[""; 0], [""; 0]]);
+        assert_eq!(shown(&of(&["c10::BFloat16"]), &split), [[""; 0], [""; 0]]);
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
         let mut trained = all;
         trained.push("transpose(jvp(layer_0))/scatter-add".to_owned());
         assert_eq!(
-            told(&of_stacks(&trained), &of_stacks(&forward)),
+            shown(&of_stacks(&trained), &of_stacks(&forward)),
             [["jit_step no longer computes gradients"], ["jit_step computes gradients"]]
         );
     }
@@ -262,14 +262,14 @@ mod tests {
             &["jvp()/dot_general", "sqrt"],
         );
         assert_eq!(
-            told(&sgd, &adam),
+            shown(&sgd, &adam),
             [
                 ["The optimizer of jit_step also keeps mu, nu (Adam)"],
                 ["The optimizer of jit_step no longer keeps mu, nu (Adam)"]
             ]
         );
         let other = of(&["p['w']", "s.scale", "x"], &["jvp()/dot_general"]);
-        assert_eq!(told(&sgd, &other)[0], ["Inputs were added to jit_step: s.scale"]);
+        assert_eq!(shown(&sgd, &other)[0], ["Inputs were added to jit_step: s.scale"]);
     }
 
     #[test]
@@ -279,12 +279,12 @@ mod tests {
             program(&inputs, &["jvp()/dot_general"])
         };
         assert_eq!(
-            told(&of(&["x"]), &of(&["x", "scale"])),
+            shown(&of(&["x"]), &of(&["x", "scale"])),
             [
                 ["Inputs were added to jit_step: scale"],
                 ["Inputs were removed from jit_step: scale"]
             ]
         );
-        assert_eq!(told(&of(&["x", "y"]), &of(&["x", "scale"])), [[""; 0], [""; 0]]);
+        assert_eq!(shown(&of(&["x", "y"]), &of(&["x", "scale"])), [[""; 0], [""; 0]]);
     }
 }

@@ -221,7 +221,7 @@ fn is_inside(scope: &str, outer: &str) -> bool {
 
 /// One side has more scopes that differ only in their numbers.
 pub(super) fn layers([one, two]: &[Scopes<'_>; 2], program: &str) -> Option<Stated> {
-    let mut told: Vec<String> = Vec::new();
+    let mut shown: Vec<String> = Vec::new();
     let mut others: Vec<&str> = Vec::new();
     for (class, paths) in &one.numbered {
         let Some(other) = two.numbered.get(class) else { continue };
@@ -235,14 +235,14 @@ pub(super) fn layers([one, two]: &[Scopes<'_>; 2], program: &str) -> Option<Stat
         let was = if only.len() == 1 { "was" } else { "were" };
         let verb = if is_more { "added" } else { "removed" };
         others.push(class);
-        told.push(format!(
+        shown.push(format!(
             "{} instead of {} {class} in {program} ({} {was} {verb})",
             other.len(),
             paths.len(),
             list(&only)
         ));
     }
-    let sentence = told.into_iter().reduce(|all, next| format!("{all}; {next}"))?;
+    let sentence = shown.into_iter().reduce(|all, next| format!("{all}; {next}"))?;
     Some(Stated { kind: ChangeKind::Layers, sentence, usual: "" })
 }
 
@@ -273,9 +273,9 @@ pub(super) fn functions(
     let mut found: BTreeMap<[String; 2], Vec<&str>> = BTreeMap::new();
     let both = one.functions.keys().filter(|scope| two.functions.contains_key(*scope));
     for scope in both.filter(|scope| !(scope.is_empty() && has_other_optimizer)) {
-        let told = [words(one, two, scope), words(two, one, scope)];
-        if told.iter().any(|words| !words.is_empty()) {
-            found.entry(told).or_default().push(scope);
+        let shown = [words(one, two, scope), words(two, one, scope)];
+        if shown.iter().any(|words| !words.is_empty()) {
+            found.entry(shown).or_default().push(scope);
         }
     }
     // The order of the changes is the same if the sides are exchanged.

@@ -16,9 +16,9 @@ pub(in crate::analysis::changes) struct Stated {
 
 /// The first names of a list, and the number of the others: `a, b, c and 2 more`.
 pub(super) fn list<S: AsRef<str>>(names: &[S]) -> String {
-    let told: Vec<&str> = names.iter().take(NAMED).map(AsRef::as_ref).collect();
+    let shown: Vec<&str> = names.iter().take(NAMED).map(AsRef::as_ref).collect();
     match names.len().saturating_sub(NAMED) {
-        0 => told.join(", "),
-        more => format!("{} and {more} more", told.join(", ")),
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }

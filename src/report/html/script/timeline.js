@@ -122,7 +122,7 @@ function sliceSide(at) {
 }
 
 // The matching slice on the opposite side, or -1 if there is none.
-function partnerOf(at) {
+function counterpartOf(at) {
   return timeline.other[at];
 }
 
@@ -262,7 +262,7 @@ function sliceColours(colours) {
   if (names.length) return (at) => (timeline.outside.has(at) ? colours.line : of[at] < 0 || (chosen >= 0 && of[at] !== chosen) ? colours.same : hues[of[at]]);
   return (at) => {
     if (timeline.outside.has(at)) return colours.line;
-    const other = partnerOf(at);
+    const other = counterpartOf(at);
     if (other < 0) return colours.replaced;
     const [one, two] = sliceSide(at) === 1 ? [at, other] : [other, at];
     const style = changeOf(sliceTime(one), sliceTime(two), false).style;
@@ -395,7 +395,7 @@ function drawRibbons({ pen, width, gap: [top, bottom], axis, colour, x }) {
     if (lane.side !== 1 || lane.is_gpu !== hasKernels()) return;
     for (const [first, end] of lane.is_gpu ? timeline.rowsOf[ofLane] : timeline.rowsOf[ofLane].slice(0, 1)) {
       for (let at = first; at < end; at++) {
-        const other = partnerOf(at);
+        const other = counterpartOf(at);
         if (other < 0) continue;
         const [a, b, c, d] = [axis.from[at], axis.to[at], axis.from[other], axis.to[other]].map(x);
         if (Math.max(b, d) < 0 || Math.min(a, c) > width) continue;
@@ -534,7 +534,7 @@ function isSliceShown({ lanes }, at) {
 // Outlines a slice and its counterpart, and connects them.
 function drawPair(view, at) {
   const { pen, colours, width } = view;
-  const boxes = [at, partnerOf(at)].filter((one) => one >= 0 && isSliceShown(view, one)).map((one) => sliceBox(view, one));
+  const boxes = [at, counterpartOf(at)].filter((one) => one >= 0 && isSliceShown(view, one)).map((one) => sliceBox(view, one));
   pen.strokeStyle = colours.focus;
   pen.lineWidth = 2;
   for (const box of boxes) {
@@ -592,7 +592,7 @@ function signedSpan(ns) {
 
 // For a matched pair, the times on both sides; for an unmatched call, the name of the side that has the call.
 function sliceFigures(at) {
-  const other = partnerOf(at), { start } = timeline;
+  const other = counterpartOf(at), { start } = timeline;
   if (timeline.outside.has(at)) return `${span(sliceTime(at))} at ${span(start[at])}, launched outside this step`;
   if (other < 0) {
     const paired = "12".includes(tree.relation[timeline.position[at]]) ? `only in ${page.names[sliceSide(at) - 1]}` : "its counterpart is outside the visible range";

@@ -49,8 +49,8 @@ pub(super) fn choose(
     for &call in &calls.baseline {
         let id = merged.of(Side::Baseline, call);
         let is_shown = std::mem::take(&mut is_left[id.index()]);
-        let partner = merged.node(id).call(Side::Candidate).filter(|_| is_shown);
-        offer(id, PerSide::new(Some(call), partner));
+        let counterpart = merged.node(id).call(Side::Candidate).filter(|_| is_shown);
+        offer(id, PerSide::new(Some(call), counterpart));
     }
     for &call in &calls.candidate {
         let id = merged.of(Side::Candidate, call);

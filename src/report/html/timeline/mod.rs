@@ -123,7 +123,7 @@ fn remark(
     (drawn, of): (usize, usize),
     dropped: PerSide<usize>,
 ) -> String {
-    let mut text = match shown.told(analysis) {
+    let mut text = match shown.shown_count(analysis) {
         Some(step) => format!("Step {step} on both sides."),
         None => "Both traces in full, because there are no steps.".to_owned(),
     };

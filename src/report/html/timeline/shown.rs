@@ -38,7 +38,7 @@ impl Shown {
     }
 
     /// The step's number in reports.
-    pub(super) fn told(&self, analysis: &Analysis) -> Option<u32> {
+    pub(super) fn shown_count(&self, analysis: &Analysis) -> Option<u32> {
         self.step.map(|step| analysis.options().displayed_step(step.baseline))
     }
 

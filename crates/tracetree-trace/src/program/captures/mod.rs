@@ -11,8 +11,8 @@ mod fit;
 mod order;
 mod parts;
 mod recorded;
+mod remarks;
 mod source;
-mod told;
 
 pub use recorded::Captures;
 pub use source::CaptureSource;
@@ -41,7 +41,7 @@ impl Captures {
     #[doc(hidden)]
     pub fn push(&mut self, trace: impl Into<Arc<Trace>>, batch: Option<u64>) {
         let capture = Capture::of(trace);
-        told::reading(&capture, &mut self.notes);
+        remarks::reading(&capture, &mut self.notes);
         self.captures.push(Arc::new(capture));
         self.hints.push(batch);
     }
@@ -123,12 +123,12 @@ impl Captures {
         let captures = self.captures.iter().map(|capture| &**capture.trace());
         let traces: Vec<&Trace> = captures.chain(parts.traces()).collect();
         let (trace, taken) = tree.trace().with_captured(&traces, &grafts);
-        told::room(grafts.len() - taken, &mut notes);
+        remarks::room(grafts.len() - taken, &mut notes);
         let is_grafted = |replay: &&mut Replay| replay.graph.is_some() || replay.named > 0;
         for replay in found.iter_mut().filter(is_grafted).skip(taken) {
             (replay.graph, replay.placed, replay.named) = (None, 0, 0);
         }
-        told::replays(&found, self, &mut notes);
+        remarks::replays(&found, self, &mut notes);
         if grafts.is_empty() {
             tree.clone().with_replays(found, &notes)
         } else {

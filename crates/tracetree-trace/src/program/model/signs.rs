@@ -220,8 +220,8 @@ impl Signs {
         let mut counts: BTreeMap<(bool, &str), usize> = BTreeMap::new();
         for (name, calls) in (0..).map(TextId).zip(calls_of_names(tree)) {
             for (kind, count) in TELLING.into_iter().zip(calls).filter(|&(_, count)| count > 0) {
-                if let Some(told) = telling_name(kind, tree.trace().text(name)) {
-                    *counts.entry(told).or_default() += count as usize;
+                if let Some(listed) = telling_name(kind, tree.trace().text(name)) {
+                    *counts.entry(listed).or_default() += count as usize;
                 }
             }
         }

@@ -170,9 +170,9 @@ fn checked<C: Send + Sync + 'static>(
     credentials: Arc<dyn CredentialProvider<Credential = C>>,
 ) -> Result<Arc<dyn CredentialProvider<Credential = C>>> {
     let asked = credentials.clone();
-    let told = waiting::done(async move { asked.get_credential().await.map(drop) })
+    let shown = waiting::done(async move { asked.get_credential().await.map(drop) })
         .map_err(failure::waiting(path, "find credentials"))?;
-    told.map_err(|error| {
+    shown.map_err(|error| {
         let why = failure::reason(&error);
         let error = std::io::Error::new(std::io::ErrorKind::PermissionDenied, why);
         Error::io(path, "find credentials", error).remedy(service.credentials())

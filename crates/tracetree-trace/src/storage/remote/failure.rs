@@ -167,7 +167,7 @@ pub(super) fn reason(error: &StoreError) -> String {
 }
 
 /// The result of a finished request, with any error converted to the program's own error type.
-pub(super) fn told<T>(
+pub(super) fn explained<T>(
     (path, service, doing): (&Path, Service, &str),
     answer: io::Result<std::result::Result<T, StoreError>>,
 ) -> Result<T> {
@@ -215,10 +215,11 @@ mod tests {
     fn throttling_has_its_own_hint_without_markup() {
         let body = "Server returned error response: <?xml?><Error><Code>SlowDown</Code></Error>";
         let slow = StoreError::Generic { store: "S3", source: body.into() };
-        let told = request(Path::new("s3://b/k"), Service::S3, "write the file", &slow).to_string();
-        assert!(told.contains("the store throttles requests (SlowDown)"), "{told}");
-        assert!(told.contains("fewer comparisons at once"), "{told}");
-        assert!(!told.contains('<') && !told.contains("AWS_REGION"), "{told}");
+        let printed =
+            request(Path::new("s3://b/k"), Service::S3, "write the file", &slow).to_string();
+        assert!(printed.contains("the store throttles requests (SlowDown)"), "{printed}");
+        assert!(printed.contains("fewer comparisons at once"), "{printed}");
+        assert!(!printed.contains('<') && !printed.contains("AWS_REGION"), "{printed}");
     }
 
     #[test]

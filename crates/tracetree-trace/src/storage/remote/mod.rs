@@ -66,7 +66,7 @@ pub(super) fn stat(path: &Path) -> Result<Stored> {
 
 pub(super) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     let address = Address::of(path)?;
-    failure::told((path, address.service, "open the trace"), reader::open(&address))
+    failure::explained((path, address.service, "open the trace"), reader::open(&address))
 }
 
 /// An object that is being opened. Its first bytes may already have been requested.
@@ -86,7 +86,7 @@ impl Opening {
     pub(super) fn open(self) -> Result<Box<dyn Read + Send>> {
         let (service, begun) = self.begun?;
         let opened = begun.and_then(reader::Begun::open);
-        failure::told((&self.path, service, "open the trace"), opened)
+        failure::explained((&self.path, service, "open the trace"), opened)
     }
 }
 
@@ -122,7 +122,7 @@ impl Creating {
     pub(super) fn wait(self) -> Result<Created> {
         let (service, pending) = self.begun?;
         let answer = pending.and_then(|pending| pending.wait());
-        failure::told((&self.path, service, "write the file"), answer)
+        failure::explained((&self.path, service, "write the file"), answer)
     }
 }
 
@@ -226,5 +226,5 @@ fn asked<T: Send + 'static>(
     doing: (&Path, Service, &str),
     request: impl Future<Output = Answer<T>> + Send + 'static,
 ) -> Result<T> {
-    failure::told(doing, waiting::done(request))
+    failure::explained(doing, waiting::done(request))
 }

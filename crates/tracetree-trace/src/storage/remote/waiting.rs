@@ -21,7 +21,7 @@ static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
 
 /// A request in flight. Dropping this value aborts the request.
 pub(super) struct Pending<T> {
-    told: Receiver<T>,
+    shown: Receiver<T>,
     work: AbortHandle,
 }
 
@@ -32,7 +32,7 @@ impl<T> Pending<T> {
     /// # Errors
     /// Fails if the request ended without a result.
     pub(super) fn wait(&self) -> io::Result<T> {
-        self.told.recv().map_err(|_| io::Error::other("the request ended without a response"))
+        self.shown.recv().map_err(|_| io::Error::other("the request ended without a response"))
     }
 }
 
@@ -49,14 +49,14 @@ impl<T> Drop for Pending<T> {
 pub(super) fn begin<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> io::Result<Pending<T>> {
-    let (tell, told) = sync_channel(1);
+    let (tell, shown) = sync_channel(1);
     let runtime =
         RUNTIME.as_ref().map_err(|error| io::Error::new(error.kind(), error.to_string()))?;
     let work = runtime.spawn(async move {
         // Sending the result fails only if the receiver was dropped.
         let _ = tell.send(work.await);
     });
-    Ok(Pending { told, work: work.abort_handle() })
+    Ok(Pending { shown, work: work.abort_handle() })
 }
 
 /// Starts a request and waits for its result.

@@ -250,8 +250,8 @@ mod tests {
     fn garbage_and_wrong_checksums_are_reported() {
         for junk in [b"junk".to_vec(), vec![0; 512]] {
             let bytes = [packed(b"text"), junk].concat();
-            let told = vec![Oddity::GarbageAfterGzip];
-            assert_eq!(unpacked(&bytes, 100), (b"text".to_vec(), told, None));
+            let shown = vec![Oddity::GarbageAfterGzip];
+            assert_eq!(unpacked(&bytes, 100), (b"text".to_vec(), shown, None));
         }
         let mut bytes = packed(b"text");
         let last = bytes.len() - 5;

@@ -162,13 +162,13 @@ mod tests {
 
     #[test]
     fn progress_counts_the_bytes_of_the_file() {
-        let told = Arc::new(AtomicU64::new(0));
-        let tell = told.clone();
+        let shown = Arc::new(AtomicU64::new(0));
+        let tell = shown.clone();
         let progress = ReadProgress::new(move |bytes| tell.store(bytes, Ordering::Relaxed));
         let mut packed = Packed::new(&b"abcdefgh"[..], Some(progress));
         assert_eq!(packed.first_bytes().expect("bytes"), b"abcdefgh");
         assert_eq!(packed.next_byte().expect("a byte"), Some(b'a'));
         assert_eq!((packed.used(), packed.count_rest().expect("the rest")), (1, 8));
-        assert_eq!(told.load(Ordering::Relaxed), 8);
+        assert_eq!(shown.load(Ordering::Relaxed), 8);
     }
 }

@@ -398,9 +398,9 @@ impl Document {
     /// Counts JSON violations in an event, except extra commas, which are counted when the fields
     /// are read.
     fn count_faults(&mut self, faults: &Faults, fields: &Fields<'_>, bare_words: u32, offset: u64) {
-        let is_told = bare_words + fields.extra_commas > 0;
+        let is_reported = bare_words + fields.extra_commas > 0;
         self.count(Oddity::BareWord, bare_words, offset);
-        self.count(Oddity::NotJson, (faults.is_broken && !is_told).into(), offset);
+        self.count(Oddity::NotJson, (faults.is_broken && !is_reported).into(), offset);
         self.count(Oddity::Backslash, faults.escapes, offset);
         self.count(Oddity::ControlCharacter, faults.controls, offset);
         self.count(Oddity::InvalidUtf8, faults.not_utf8, offset);

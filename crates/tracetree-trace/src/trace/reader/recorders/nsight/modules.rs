@@ -104,13 +104,13 @@ mod tests {
             hook(50, Edge::Begin, "blocks.4"),
         ];
         let calls = calls(hooks, &Extents::from_iter([(ThreadId(0), (Nanos(-7), Nanos(60)))]));
-        let told: Vec<_> = calls.iter().map(|c| (c.name.as_str(), c.start.0, c.end.0)).collect();
+        let shown: Vec<_> = calls.iter().map(|c| (c.name.as_str(), c.start.0, c.end.0)).collect();
         let expected = [
             ("nn.Module: blocks_2 (cut)", -7, 2),
             ("nn.Module: blocks_3", 10, 42),
             ("nn.Module: mlp", 20, 32),
             ("nn.Module: blocks_4 (cut)", 50, 60),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(shown, expected);
     }
 }

@@ -91,7 +91,7 @@ impl From<Error> for Failed {
 }
 
 /// An op, identified by its program, its module and its name.
-type Told<'a> = (Option<i64>, &'a str, &'a str);
+type Shown<'a> = (Option<i64>, &'a str, &'a str);
 
 /// A launch or a CPU op, whose scopes are known only after all events are read.
 struct Item<'a> {
@@ -114,8 +114,8 @@ struct Reading<'a, 'n> {
     programs: FxHashMap<i64, Program<'a>>,
     items: Vec<Item<'a>>,
     /// For each correlation id, the op of the first kernel with this id.
-    launched: FxHashMap<i64, Told<'a>>,
-    paths: FxHashMap<(Told<'a>, bool), Rc<[Step]>>,
+    launched: FxHashMap<i64, Shown<'a>>,
+    paths: FxHashMap<(Shown<'a>, bool), Rc<[Step]>>,
 }
 
 impl<'a> Reading<'a, '_> {
@@ -253,7 +253,7 @@ impl<'a> Reading<'a, '_> {
                 continue;
             }
             let (category, name) = match host::event(name, &facts) {
-                Ok(told) => told,
+                Ok(shown) => shown,
                 Err(kind) => {
                     self.rows.leave_out(kind);
                     continue;

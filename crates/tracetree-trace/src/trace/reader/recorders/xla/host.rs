@@ -126,14 +126,15 @@ mod tests {
     #[test]
     fn host_events_are_classified() {
         let facts = Facts::default();
-        let told = |name| event(name, &facts).map(|(category, name)| (category, name.into_owned()));
+        let shown =
+            |name| event(name, &facts).map(|(category, name)| (category, name.into_owned()));
         let frame = (Category::PythonFunction, "profiler.py(307): trace".to_owned());
-        assert_eq!(told("$profiler.py:307 trace"), Ok(frame));
-        assert_eq!(told("end: dot.3"), Err("end of an op"));
-        assert_eq!(told("ThunkExecutor::Execute"), Err("executor of CPU ops"));
+        assert_eq!(shown("$profiler.py:307 trace"), Ok(frame));
+        assert_eq!(shown("end: dot.3"), Err("end of an op"));
+        assert_eq!(shown("ThunkExecutor::Execute"), Err("executor of CPU ops"));
         let wait = "ThunkExecutor::Execute (wait for completion)";
-        assert_eq!(told(wait), Ok((Category::PythonFunction, wait.to_owned())));
-        assert_eq!(told("Handle inputs"), Ok((Category::CpuOp, "Handle inputs".to_owned())));
+        assert_eq!(shown(wait), Ok((Category::PythonFunction, wait.to_owned())));
+        assert_eq!(shown("Handle inputs"), Ok((Category::CpuOp, "Handle inputs".to_owned())));
         let launch = Facts { correlation: Some(1), ..facts };
         let call = event("cuGraphLaunch (CudaGraph:8)", &launch).expect("a call");
         assert_eq!(call, (Category::Runtime, "cuGraphLaunch".into()));

@@ -163,7 +163,8 @@ mod tests {
         };
         let ops =
             vec![op(0, 1, &[9, 8]), op(10, 2, &[9, 8]), op(20, 3, &[9, 7]), op(30, 1, &[9, 8])];
-        let told: Vec<_> = scopes(ops).iter().map(|s| (s.step.key.0, s.start.0, s.end.0)).collect();
-        assert_eq!(told, [(9, 0, 25), (8, 0, 15), (7, 20, 25), (9, 30, 35), (8, 30, 35)]);
+        let shown: Vec<_> =
+            scopes(ops).iter().map(|s| (s.step.key.0, s.start.0, s.end.0)).collect();
+        assert_eq!(shown, [(9, 0, 25), (8, 0, 15), (7, 20, 25), (9, 30, 35), (8, 30, 35)]);
     }
 }

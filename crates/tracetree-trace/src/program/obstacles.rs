@@ -1,5 +1,5 @@
 //! Lists the [`Obstacle`]s that prevent a comparison of two sides. They are derived from the
-//! [`Footing`] of each side.
+//! [`SideFacts`] of each side.
 //!
 //! The gate, baseline files, `diff --fail-on` and the comparability check all use this list. A rule
 //! that is checked despite an obstacle could pass because work was not recorded, or fail because a
@@ -20,7 +20,7 @@ const OUTSIDE_STEPS: f64 = 0.05;
 /// The hardware that one side was recorded on, and the data that is missing from its recording.
 #[derive(Debug, Clone, PartialEq)]
 #[doc(hidden)]
-pub struct Footing {
+pub struct SideFacts {
     /// `nvidia`, `amd`, …, `cpu`.
     pub vendor: String,
     /// Marketing names of the devices, without duplicates.
@@ -35,9 +35,9 @@ pub struct Footing {
     pub runs: Vec<Evidence>,
 }
 
-impl Footing {
+impl SideFacts {
     /// Describes a side with a single run: its hardware, and the data that its recording lacks.
-    pub fn of(program: &Program) -> Footing {
+    pub fn of(program: &Program) -> SideFacts {
         let tree: &CallTree = program.tree();
         let trace = tree.trace();
         let header = trace.header();
@@ -48,7 +48,7 @@ impl Footing {
         devices.dedup();
         let group = header.distributed.as_ref().and_then(|group| group.world_size);
         let measure = Measure::of(PerSide::new(tree, tree));
-        Footing {
+        SideFacts {
             vendor: Platform::of(trace).vendor.label().to_owned(),
             devices,
             world_size: group.and_then(|size| u64::try_from(size).ok()).unwrap_or(1),
@@ -125,21 +125,21 @@ pub enum Obstacle {
 impl Obstacle {
     /// All obstacles that prevent a comparison of two sides. `lost_launches` is how much the
     /// fraction of GPU time in events with a recorded launch may differ between the sides.
-    pub fn between(sides: PerSide<&Footing>, lost_launches: f64) -> Vec<Obstacle> {
+    pub fn between(sides: PerSide<&SideFacts>, lost_launches: f64) -> Vec<Obstacle> {
         let mut found = Vec::new();
         for side in Side::BOTH {
-            let footing = sides[side];
-            let runs = footing.runs.len();
-            let damage = Damage::of_runs(&footing.runs);
+            let facts = sides[side];
+            let runs = facts.runs.len();
+            let damage = Damage::of_runs(&facts.runs);
             found.extend(
                 damage
                     .into_iter()
                     .map(|(what, in_runs)| Obstacle::Damaged(side, what, in_runs, runs)),
             );
-            if !footing.has_calls {
+            if !facts.has_calls {
                 found.push(Obstacle::NoCalls(side));
             }
-            let ranks = footing.ranks();
+            let ranks = facts.ranks();
             if ranks.len() > 1 {
                 found.push(Obstacle::SeveralRanks(side, ranks));
             }
@@ -162,16 +162,16 @@ impl Obstacle {
         if one.world_size != two.world_size {
             found.push(Obstacle::OtherRanks(sides.map(|side| side.world_size)));
         }
-        let shares = sides.map(Footing::launched_share);
+        let shares = sides.map(SideFacts::launched_share);
         if one.has_gpu && two.has_gpu && (shares.baseline - shares.candidate).abs() > lost_launches
         {
             found.push(Obstacle::LaunchesMissing(shares));
         }
-        let steps = sides.map(Footing::step_counts);
+        let steps = sides.map(SideFacts::step_counts);
         if steps.baseline != steps.candidate || steps.baseline.len() > 1 {
             found.push(Obstacle::OtherSteps(steps));
         }
-        let outside = sides.map(Footing::outside_steps);
+        let outside = sides.map(SideFacts::outside_steps);
         if (outside.baseline - outside.candidate).abs() > OUTSIDE_STEPS {
             found.push(Obstacle::WorkOutsideSteps(outside));
         }
@@ -323,7 +323,7 @@ impl fmt::Display for Obstacle {
 mod tests {
     use super::*;
 
-    fn whole() -> Footing {
+    fn whole() -> SideFacts {
         let run = Evidence {
             gpu_events: 10,
             launches: 10,
@@ -331,7 +331,7 @@ mod tests {
             recorded_steps: 3,
             ..Evidence::default()
         };
-        Footing {
+        SideFacts {
             vendor: "nvidia".to_owned(),
             devices: vec!["NVIDIA H100".to_owned()],
             world_size: 1,
@@ -344,10 +344,10 @@ mod tests {
     /// The obstacles that prevent a comparison of an intact side with a modified side. The first
     /// list is for the intact side as the baseline, the second for the modified side as the
     /// baseline.
-    fn obstacles(change: impl Fn(&mut Footing)) -> [Vec<String>; 2] {
+    fn obstacles(change: impl Fn(&mut SideFacts)) -> [Vec<String>; 2] {
         let (one, mut two) = (whole(), whole());
         change(&mut two);
-        let between = |sides: PerSide<&Footing>| -> Vec<String> {
+        let between = |sides: PerSide<&SideFacts>| -> Vec<String> {
             Obstacle::between(sides, LOST_LAUNCHES).iter().map(Obstacle::to_string).collect()
         };
         [between(PerSide::new(&one, &two)), between(PerSide::new(&two, &one))]

@@ -9,7 +9,7 @@ use tracetree::analysis::AnalysisOptions;
 use tracetree::analysis::efficiency::{Models, Peaks};
 
 #[derive(Args)]
-pub(super) struct YardstickArgs {
+pub(super) struct EfficiencyArgs {
     /// TOML file with models for the minimum work of ops; these models take precedence over the built-in models.
     #[arg(long, value_name = "FILE", help_heading = headings::NAMES)]
     efficiency: Option<PathBuf>,
@@ -18,7 +18,7 @@ pub(super) struct YardstickArgs {
     peaks: Option<PathBuf>,
 }
 
-impl YardstickArgs {
+impl EfficiencyArgs {
     /// The user's models for the minimum work of ops; `None` if no model file was given.
     pub(super) fn models(&self) -> Result<Option<Models>> {
         self.efficiency.as_ref().map(Models::extended).transpose()
