@@ -39,10 +39,6 @@ budget *arguments:
     cargo build --release
     python3 benches/budget.py {{arguments}}
 
-# Print 100 random sentences of comments, docs and messages. Each should be clear on its own.
-sentences seed="1":
-    cargo run --example sentences -- 100 {{seed}}
-
 # Fuzz one target. Needs a nightly compiler and `cargo install cargo-fuzz --locked`.
 fuzz target="damage" seconds="600":
     CARGO_NET_OFFLINE=true cargo +nightly fuzz run {{target}} fuzz/corpus/{{target}} fuzz/seeds/{{target}} -- -max_total_time={{seconds}}
