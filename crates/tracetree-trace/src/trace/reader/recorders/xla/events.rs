@@ -1,14 +1,12 @@
-//! Converts the planes of a profile to the events of a trace.
+//! Converts the lines of a profile to the events of a trace.
 
 use super::super::rows::{Event, Rows};
-use super::device;
 use super::hlo::Program;
-use super::host::{self, Facts, Kinds};
+use super::host::{self, Facts};
 use super::memory;
 use super::scopes::{self, Ran, Step};
-use super::space::{self, Line, Plane, Stat};
-use super::wire::{Broken, Message};
-use crate::error::{Error, ErrorKind, Place, Result};
+use super::space::{self, Stat};
+use crate::error::{Error, ErrorKind, Result};
 use crate::trace::category::Category;
 use crate::trace::columns::{Arguments, Stream};
 use crate::trace::header::{PROGRAMS, Recorder};
@@ -18,76 +16,24 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// The uids of the events, for profiles in which uids differ from positions.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Numbering<'n> {
-    /// The uid of each event, in profile order; empty if uids equal positions.
-    pub(super) uids: &'n [u32],
-    /// Number of events in the file.
-    pub(super) total: u64,
+/// An event of a profile, with its statistics.
+pub(super) struct Occurred<'a> {
+    /// The uid, if it differs from the position of the event in the profile.
+    pub(super) uid: Option<Uid>,
+    pub(super) name: &'a str,
+    pub(super) facts: Facts<'a>,
+    pub(super) start: Nanos,
+    pub(super) end: Nanos,
+    /// The statistics of the event itself, without the statistics of its kind.
+    pub(super) stats: Vec<(&'a str, Stat<'a>)>,
 }
 
-/// Reads all planes.
-///
-/// # Errors
-/// Fails if the file is damaged or is not a profile.
-pub(super) fn read(name: &str, bytes: &[u8], numbering: Numbering<'_>) -> Result<Rows> {
-    let broken = |broken: Broken| {
-        let message = format!("the profile is truncated or damaged: {}", broken.what);
-        Error::new(ErrorKind::Malformed, name, message)
-            .at(Place { offset: broken.offset, event: None })
-            .remedy("copy the file again, or record it again with jax.profiler.trace")
-    };
-    let mut planes = Vec::new();
-    Message::new(bytes)
-        .fields(|number, value| {
-            if number == 1 {
-                planes.push(Plane::read(value.message())?);
-            }
-            Ok::<(), Broken>(())
-        })
-        .map_err(broken)?;
-    if !planes.iter().any(|plane| plane.name.starts_with('/')) {
-        let names: Vec<&str> = planes.iter().take(4).map(|plane| plane.name).collect();
-        let message = format!(
-            "no host or device plane in this profile; its planes are: {}",
-            names.join(", ")
-        );
-        return Err(Error::new(ErrorKind::NotATrace, name, message)
-            .remedy("pass the .xplane.pb that jax.profiler.trace wrote"));
-    }
-    let mut reading = Reading { name, uids: numbering.uids, ..Reading::default() };
-    reading.rows.header().recorder = Recorder::Xla;
-    for plane in &planes {
-        reading.read_metadata(plane).map_err(broken)?;
-    }
-    for plane in &planes {
-        reading.read_plane(plane).map_err(|failed| match failed {
-            Failed::Broken(at) => broken(at),
-            Failed::Limit(error) => error,
-        })?;
-    }
-    reading.rows.count_all(numbering.total);
-    reading.add_scopes()?;
-    Ok(reading.rows)
-}
-
-/// Why a plane cannot be read.
-enum Failed {
-    Broken(Broken),
-    Limit(Error),
-}
-
-impl From<Broken> for Failed {
-    fn from(broken: Broken) -> Failed {
-        Failed::Broken(broken)
-    }
-}
-
-impl From<Error> for Failed {
-    fn from(error: Error) -> Failed {
-        Failed::Limit(error)
-    }
+/// Where events ran: the name of the plane, and the id and the name of the thread or stream.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Track<'a> {
+    pub(super) plane: &'a str,
+    pub(super) id: u64,
+    pub(super) line: &'a str,
 }
 
 /// An op, identified by its program, its module and its name.
@@ -107,81 +53,82 @@ struct Item<'a> {
 
 /// The data that was read so far.
 #[derive(Default)]
-struct Reading<'a, 'n> {
+pub(super) struct Reading<'a, 'n> {
     name: &'n str,
-    uids: &'n [u32],
-    rows: Rows,
-    programs: FxHashMap<i64, Program<'a>>,
+    pub(super) rows: Rows,
+    pub(super) programs: FxHashMap<i64, Program<'a>>,
     items: Vec<Item<'a>>,
     /// For each correlation id, the op of the first kernel with this id.
     launched: FxHashMap<i64, Shown<'a>>,
     paths: FxHashMap<(Shown<'a>, bool), Rc<[Step]>>,
 }
 
-impl<'a> Reading<'a, '_> {
-    fn read_metadata(&mut self, plane: &Plane<'a>) -> std::result::Result<(), Broken> {
-        if let Some(device) = plane.name.strip_prefix("/device:GPU:") {
-            let device = device::read(device, &plane.stats()?);
-            self.rows.header().devices.push(device);
+impl<'a, 'n> Reading<'a, 'n> {
+    /// Begins to read the planes with these names.
+    ///
+    /// # Errors
+    /// Fails if no plane describes the host or a device.
+    pub(super) fn of(name: &'n str, planes: &[&str]) -> Result<Self> {
+        if !planes.iter().any(|plane| plane.starts_with('/')) {
+            let message = format!(
+                "no host or device plane in this profile; its planes are: {}",
+                planes[..planes.len().min(4)].join(", ")
+            );
+            return Err(Error::new(ErrorKind::NotATrace, name, message)
+                .remedy("pass the .xplane.pb that jax.profiler.trace wrote"));
         }
-        if plane.name != "/host:metadata" {
-            return Ok(());
-        }
-        self.rows.header().versions.extend(device::versions(&plane.stats()?));
-        self.rows.header().versions.sort();
-        for kind in plane.kinds.values() {
-            let id = kind.name.rsplit_once('(').and_then(|(_, id)| id.strip_suffix(')'));
-            let Some(id) = id.and_then(|id| id.parse().ok()) else { continue };
-            for (key, stat) in plane.named(&kind.stats)? {
-                if let ("Hlo Proto", Stat::Bytes(proto)) = (key, stat) {
-                    self.programs.insert(id, Program::read(proto)?);
-                }
-            }
-        }
-        Ok(())
+        let mut reading = Reading { name, ..Reading::default() };
+        reading.rows.header().recorder = Recorder::Xla;
+        Ok(reading)
     }
 
-    fn read_plane(&mut self, plane: &Plane<'a>) -> std::result::Result<(), Failed> {
-        let device = plane.name.strip_prefix("/device:").and_then(|rest| {
+    /// Adds the GPU that a plane describes, if the plane describes one.
+    pub(super) fn add_device(&mut self, plane: &str, stats: &[(&str, Stat<'_>)]) {
+        if let Some(number) = plane.strip_prefix("/device:GPU:") {
+            self.rows.header().devices.push(space::device(number, stats));
+        }
+    }
+
+    /// Reads the `events` that ran on one track.
+    ///
+    /// # Errors
+    /// Fails if an event cannot be read, or if there are too many events.
+    pub(super) fn read_line(
+        &mut self,
+        track: Track<'a>,
+        events: impl ExactSizeIterator<Item = Result<Occurred<'a>>>,
+    ) -> Result<()> {
+        let device = track.plane.strip_prefix("/device:").and_then(|rest| {
             let (kind, number) = rest.split_once(':')?;
             Some((kind, number.parse::<i64>().ok()?))
         });
-        let kinds = host::kinds(plane)?;
-        for line in &plane.lines {
-            let line = Line::read(*line)?;
-            match device {
-                Some(("GPU", device)) if line.name.starts_with("Stream #") => {
-                    let digits = &line.name["Stream #".len()..];
-                    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-                    let number = digits[..end].parse().unwrap_or(line.id as i64);
-                    self.read_stream((plane, &kinds), &line, Stream { device, number })?;
-                }
-                Some((_, device)) if line.name == "XLA Ops" && !plane.name.contains("GPU") => {
-                    let number = line.id as i64;
-                    self.read_stream((plane, &kinds), &line, Stream { device, number })?;
-                }
-                None if plane.name == "/host:CPU" => self.read_thread((plane, &kinds), &line)?,
-                Some(_) | None => {
-                    for _ in &line.events {
-                        self.rows.next(self.name)?;
-                    }
-                    self.rows.leave_out_many("derived line", line.events.len() as u64);
-                }
+        match device {
+            Some(("GPU", device)) if track.line.starts_with("Stream #") => {
+                let digits = &track.line["Stream #".len()..];
+                let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+                let number = digits[..end].parse().unwrap_or(track.id as i64);
+                self.read_stream(Stream { device, number }, events)
+            }
+            Some((_, device)) if track.line == "XLA Ops" && !track.plane.contains("GPU") => {
+                self.read_stream(Stream { device, number: track.id as i64 }, events)
+            }
+            None if track.plane == "/host:CPU" => self.read_thread(track, events),
+            Some(_) | None => {
+                self.rows.leave_out_many("derived line", events.len() as u64);
+                (0..events.len()).try_for_each(|_| self.rows.next(self.name).map(drop))
             }
         }
-        Ok(())
     }
 
     fn read_stream(
         &mut self,
-        (plane, kinds): (&Plane<'a>, &Kinds<'a>),
-        line: &Line<'a>,
         stream: Stream,
-    ) -> std::result::Result<(), Failed> {
+        events: impl Iterator<Item = Result<Occurred<'a>>>,
+    ) -> Result<()> {
         let thread = self.rows.stream_thread(stream);
-        for message in &line.events {
-            let (uid, event, facts, name) = self.next(plane, kinds, *message)?;
-            let (start, end) = times(line, &event);
+        for event in events {
+            let (uid, event) = self.next(event)?;
+            let Occurred { name, facts, start, end, .. } = event;
             let category = match (facts.copy.is_empty(), facts.is_set) {
                 (false, _) => Category::Memcpy,
                 (true, true) => Category::Memset,
@@ -236,16 +183,16 @@ impl<'a> Reading<'a, '_> {
 
     fn read_thread(
         &mut self,
-        (plane, kinds): (&Plane<'a>, &Kinds<'a>),
-        line: &Line<'a>,
-    ) -> std::result::Result<(), Failed> {
-        let tid = line.id.to_string();
-        for message in &line.events {
-            let (uid, event, facts, name) = self.next(plane, kinds, *message)?;
+        track: Track<'a>,
+        events: impl Iterator<Item = Result<Occurred<'a>>>,
+    ) -> Result<()> {
+        let tid = track.id.to_string();
+        for event in events {
+            let (uid, event) = self.next(event)?;
+            let Occurred { name, facts, start, end, .. } = event;
             if let Some(sign) = memory::sign(name) {
-                let thread = self.rows.thread(plane.name, &tid, line.name);
-                let spot = (uid, thread, times(line, &event).0);
-                let event = memory::event(spot, sign, &plane.named(&event.stats)?);
+                let thread = self.rows.thread(track.plane, &tid, track.line);
+                let event = memory::event((uid, thread, start), sign, &event.stats);
                 // Like Kineto's memory events, allocator events are counted among the events that
                 // comparisons ignore.
                 self.rows.leave_out("memory event");
@@ -259,16 +206,15 @@ impl<'a> Reading<'a, '_> {
                     continue;
                 }
             };
-            let (start, end) = times(line, &event);
             let is_op = category == Category::CpuOp && !facts.op.is_empty();
             let is_launch = category == Category::Runtime;
             // Launches and ops are moved to a separate track, which also contains the scopes that
             // enclose them.
             let thread = if is_op || is_launch {
-                let (tid, name) = (format!("{tid} XLA"), format!("{PROGRAMS}{}", line.name));
-                self.rows.thread(plane.name, &tid, &name)
+                let (tid, name) = (format!("{tid} XLA"), format!("{PROGRAMS}{}", track.line));
+                self.rows.thread(track.plane, &tid, &name)
             } else {
-                self.rows.thread(plane.name, &tid, line.name)
+                self.rows.thread(track.plane, &tid, track.line)
             };
             let name = if is_op { scopes::without_number(&name) } else { &*name };
             let name = self.rows.text(if name.is_empty() { "(unnamed)" } else { name });
@@ -310,7 +256,10 @@ impl<'a> Reading<'a, '_> {
 
     /// Adds the calls that enclose other calls: programs and scopes around ops and launches, and
     /// ops around launches.
-    fn add_scopes(&mut self) -> Result<()> {
+    ///
+    /// # Errors
+    /// Fails if there are too many calls.
+    pub(super) fn finish(mut self) -> Result<Rows> {
         let (mut ran, mut programs) = (Vec::new(), BTreeSet::new());
         for mut item in std::mem::take(&mut self.items) {
             if item.op.is_empty()
@@ -343,7 +292,7 @@ impl<'a> Reading<'a, '_> {
                 self.add_inputs(event, Some(program), &op);
             }
         }
-        Ok(())
+        Ok(self.rows)
     }
 
     fn ran(&mut self, item: &Item<'a>) -> Ran {
@@ -383,24 +332,16 @@ impl<'a> Reading<'a, '_> {
         path.into()
     }
 
-    fn next(
-        &mut self,
-        plane: &Plane<'a>,
-        kinds: &Kinds<'a>,
-        message: Message<'a>,
-    ) -> std::result::Result<(Uid, space::Event<'a>, Facts<'a>, &'a str), Failed> {
+    fn next(&mut self, event: Result<Occurred<'a>>) -> Result<(Uid, Occurred<'a>)> {
         let position = self.rows.next(self.name)?;
-        let uid = self.uids.get(position.0 as usize).map_or(position, |uid| Uid(*uid));
-        let event = space::Event::read(message)?;
-        let (name, facts) = kinds.get(&event.kind).copied().unwrap_or_default();
-        let facts = facts.with(&plane.named(&event.stats)?);
-        Ok((uid, event, facts, name))
+        let event = event?;
+        Ok((event.uid.unwrap_or(position), event))
     }
 }
 
-/// The start and the end of an event, both rounded down to nanoseconds so that nested events stay
-/// nested.
-fn times(line: &Line<'_>, event: &space::Event<'_>) -> (Nanos, Nanos) {
-    let at = |ps: i64| Nanos(line.start_ns.saturating_add(ps.div_euclid(1000)));
-    (at(event.offset_ps), at(event.offset_ps.saturating_add(event.duration_ps)))
+/// The start and the end of an event that begins `offset` picoseconds after `start_ns`. Both are
+/// rounded down to nanoseconds so that nested events stay nested.
+pub(super) fn times(start_ns: i64, offset: i64, duration: i64) -> (Nanos, Nanos) {
+    let at = |ps: i64| Nanos(start_ns.saturating_add(ps.div_euclid(1000)));
+    (at(offset), at(offset.saturating_add(duration)))
 }

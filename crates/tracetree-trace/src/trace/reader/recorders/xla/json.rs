@@ -1,5 +1,4 @@
-//! Converts a `.trace.json.gz` file, which the profiler writes next to each profile, back to a
-//! profile.
+//! Reads a `.trace.json.gz` file, which the profiler writes next to each profile.
 //!
 //! ```text
 //! process_name of a pid   plane        "X"    event of the kind with its name
@@ -7,11 +6,15 @@
 //! ```
 //! The JSON file contains the events with their statistics, but no compiled programs.
 
+use super::super::rows::{self, Rows};
 use super::super::source::begins;
-use super::encode::{Field, Names};
+use super::events::{Occurred, Reading, Track, times};
+use super::host::Facts;
+use super::space::Stat;
 use crate::error::{Error, ErrorKind, Place, Result};
+use crate::trace::ids::Uid;
 use simd_json::prelude::*;
-use simd_json::tape::{Object, Value};
+use simd_json::tape::Value;
 use std::collections::BTreeMap;
 
 /// The beginning of an XLA JSON file, without white space.
@@ -27,21 +30,11 @@ pub(super) fn may_follow(head: &[u8]) -> bool {
     begins(head, HEAD).is_none()
 }
 
-/// A profile that was read from JSON.
-pub(super) struct Converted {
-    /// The profile in protobuf format.
-    pub(super) profile: Vec<u8>,
-    /// For each event in profile order, its position in `traceEvents`.
-    pub(super) uids: Vec<u32>,
-    /// Length of `traceEvents`.
-    pub(super) total: u64,
-}
-
-/// Converts an XLA JSON file to a profile. Overwrites the bytes, because strings are unescaped in place.
+/// Reads an XLA JSON file. Overwrites the bytes, because strings are unescaped in place.
 ///
 /// # Errors
 /// Fails if the bytes are not JSON in this format.
-pub(super) fn convert(name: &str, bytes: &mut [u8]) -> Result<Converted> {
+pub(super) fn read(name: &str, bytes: &mut [u8]) -> Result<Rows> {
     let malformed = |offset: usize, message: String| {
         Error::new(ErrorKind::Malformed, name, message)
             .at(Place { offset: offset as u64, event: None })
@@ -55,125 +48,100 @@ pub(super) fn convert(name: &str, bytes: &mut [u8]) -> Result<Converted> {
     let events = events.ok_or_else(|| malformed(0, "the list `traceEvents` is missing".into()))?;
     let mut planes = Planes::default();
     for event in &events {
-        planes.add(&event);
+        planes.add(event);
     }
-    Ok(planes.finish())
+    planes.read(name)
 }
 
 #[derive(Default)]
-struct Planes {
-    planes: BTreeMap<i64, Plane>,
+struct Planes<'t, 'a> {
+    planes: BTreeMap<i64, Plane<'t, 'a>>,
     total: u64,
 }
 
 #[derive(Default)]
-struct Plane {
-    name: String,
-    lines: BTreeMap<u64, Line>,
-    kinds: Names,
-    stats: Names,
+struct Plane<'t, 'a> {
+    name: &'a str,
+    lines: BTreeMap<u64, Line<'t, 'a>>,
 }
 
 #[derive(Default)]
-struct Line {
-    name: String,
-    /// The events of the line, encoded as protobuf fields.
-    events: Vec<u8>,
-    uids: Vec<u32>,
+struct Line<'t, 'a> {
+    name: &'a str,
+    /// The events of the line, each with its uid.
+    events: Vec<(Uid, Value<'t, 'a>)>,
 }
 
-impl Planes {
+impl<'t, 'a> Planes<'t, 'a> {
     /// Adds an element of `traceEvents`. Metadata elements name planes and lines. An element that is neither metadata
     /// nor a complete event (`ph: X` with `pid`, `tid` and `ts`) is only counted.
-    fn add(&mut self, event: &Value<'_, '_>) {
-        let uid = u32::try_from(self.total).unwrap_or(u32::MAX);
+    fn add(&mut self, event: Value<'t, 'a>) {
+        let uid = Uid(u32::try_from(self.total).unwrap_or(u32::MAX));
         self.total += 1;
         // Thread ids have 64 bits, and some versions write thread ids as signed numbers.
         let tid = event.get_u64("tid").or_else(|| event.get_i64("tid").map(|id| id as u64));
-        let arguments = event.get_object("args");
-        let argument = |key| arguments.as_ref().and_then(|all| all.get(key)?.into_string());
-        let name = event.get_str("name").unwrap_or_default();
         match (event.get_str("ph"), event.get_i64("pid"), tid) {
             (Some("M"), Some(pid), tid) => {
                 let plane = self.planes.entry(pid).or_default();
-                let given = argument("name").unwrap_or_default();
-                match (name, tid) {
-                    ("process_name", _) => given.clone_into(&mut plane.name),
-                    ("thread_name", Some(tid)) => {
-                        given.clone_into(&mut plane.lines.entry(tid).or_default().name);
+                let given = argument(event, "name").unwrap_or_default();
+                match (event.get_str("name"), tid) {
+                    (Some("process_name"), _) => plane.name = given,
+                    (Some("thread_name"), Some(tid)) => {
+                        plane.lines.entry(tid).or_default().name = given;
                     }
                     _ => {}
                 }
             }
-            (Some("X"), Some(pid), Some(tid)) => {
-                let Some(start) = number(event, "ts") else { return };
+            (Some("X"), Some(pid), Some(tid)) if picoseconds(event, "ts").is_some() => {
                 let plane = self.planes.entry(pid).or_default();
-                // If the name of an event is shortened, `long_name` contains the full name from the
-                // profile.
-                let full = argument("long_name").filter(|name| !name.starts_with('%'));
-                let mut encoded = Vec::new();
-                Field(&mut encoded).number(1, plane.kinds.id(full.unwrap_or(name)));
-                Field(&mut encoded).number(2, picoseconds(start));
-                Field(&mut encoded).number(3, picoseconds(number(event, "dur").unwrap_or(0.0)));
-                plane.encode_arguments(arguments.as_ref(), &mut encoded);
-                let line = plane.lines.entry(tid).or_default();
-                Field(&mut line.events).bytes(4, &encoded);
-                line.uids.push(uid);
+                plane.lines.entry(tid).or_default().events.push((uid, event));
             }
             // Ignores counters, arrows, and the `{}` that ends the list.
             _ => {}
         }
     }
 
-    fn finish(self) -> Converted {
-        let (mut profile, mut uids) = (Vec::new(), Vec::new());
+    fn read(self, name: &str) -> Result<Rows> {
+        let names: Vec<&str> = self.planes.values().map(|plane| plane.name).collect();
+        let mut reading = Reading::of(name, &names)?;
+        let mut other = self.total;
         for plane in self.planes.into_values() {
-            let mut encoded = Vec::new();
-            Field(&mut encoded).bytes(2, plane.name.as_bytes());
+            reading.add_device(plane.name, &[]);
             for (id, line) in plane.lines {
-                let mut own = Vec::new();
-                Field(&mut own).number(1, id);
-                Field(&mut own).bytes(2, line.name.as_bytes());
-                own.extend_from_slice(&line.events);
-                Field(&mut encoded).bytes(3, &own);
-                uids.extend(line.uids);
+                other -= line.events.len() as u64;
+                let track = Track { plane: plane.name, id, line: line.name };
+                reading.read_line(track, line.events.into_iter().map(|one| Ok(occurred(one))))?;
             }
-            plane.kinds.encode(4, &mut encoded);
-            plane.stats.encode(5, &mut encoded);
-            Field(&mut profile).bytes(1, &encoded);
         }
-        Converted { profile, uids, total: self.total }
+        reading.rows.leave_out_many("metadata, counter or event without a time", other);
+        reading.rows.count_all(self.total);
+        reading.finish()
     }
 }
 
-impl Plane {
-    /// Encodes the arguments of an event as statistics, sorted by name. The argument that contains the full name of the
-    /// event is omitted.
-    fn encode_arguments(&mut self, arguments: Option<&Object<'_, '_>>, encoded: &mut Vec<u8>) {
-        let all: BTreeMap<&str, Value<'_, '_>> = arguments.into_iter().flatten().collect();
-        for (key, value) in all {
-            let text = (value.as_bool().map(|flag| flag.to_string()))
-                .or_else(|| value.as_i128().map(|whole| whole.to_string()))
-                .or_else(|| value.as_f64().map(|number| format!("{number:?}")))
-                .or_else(|| value.into_string().map(str::to_owned));
-            let is_name = |text: &String| key == "long_name" && !text.starts_with('%');
-            let Some(text) = text.filter(|text| !is_name(text)) else { continue };
-            let mut stat = Vec::new();
-            Field(&mut stat).number(1, self.stats.id(key));
-            Field(&mut stat).bytes(5, text.as_bytes());
-            Field(encoded).bytes(4, &stat);
-        }
-    }
+fn occurred<'a>((uid, event): (Uid, Value<'_, 'a>)) -> Occurred<'a> {
+    let stat = |(key, value): (&'a str, Value<'_, 'a>)| {
+        let number = || value.as_i64().map(Stat::Number);
+        Some((key, value.into_string().map(Stat::Text).or_else(number)?))
+    };
+    let arguments = event.get_object("args");
+    let stats: Vec<_> = arguments.iter().flatten().filter_map(stat).collect();
+    // If the name of an event is shortened, `long_name` contains the full name from the profile.
+    let full = argument(event, "long_name").filter(|name| !name.starts_with('%'));
+    let name = full.or_else(|| event.get("name")?.into_string()).unwrap_or_default();
+    let time = |key| picoseconds(event, key).unwrap_or(0);
+    let (start, end) = times(0, time("ts"), time("dur"));
+    let (name, facts) = (rows::beginning(name), Facts::default().with(&stats));
+    Occurred { uid: Some(uid), name, facts, start, end, stats }
 }
 
-fn number(event: &Value<'_, '_>, key: &str) -> Option<f64> {
-    event.get(key)?.cast_f64()
+fn argument<'a>(event: Value<'_, 'a>, key: &str) -> Option<&'a str> {
+    event.get_object("args")?.get(key)?.into_string()
 }
 
-/// Converts microseconds to picoseconds, as the bits of an `i64`. A time that does not fit
-/// saturates.
-fn picoseconds(us: f64) -> u64 {
-    (us * 1e6).round() as i64 as u64
+/// A time in microseconds as picoseconds. A time that does not fit saturates.
+fn picoseconds(event: Value<'_, '_>, key: &str) -> Option<i64> {
+    Some((event.get(key)?.cast_f64()? * 1e6).round() as i64)
 }
 
 #[cfg(test)]
@@ -194,7 +162,7 @@ mod tests {
     #[test]
     fn damage_has_a_position_and_a_remedy() {
         let mut text = b"{\"traceEvents\": [\n {\"ph\": \"X\", ]}".to_vec();
-        let error = convert("t", &mut text).err().expect("damaged").to_string();
+        let error = read("t", &mut text).err().expect("damaged").to_string();
         assert!(error.starts_with("t: byte 31: ") && error.contains(".xplane.pb"), "{error}");
     }
 }

@@ -11,8 +11,6 @@
 //! these calls follow the uid of the last event. In `*.trace.json.gz`, the uid of an event is its
 //! position in `traceEvents`.
 
-mod device;
-mod encode;
 mod events;
 mod hlo;
 mod host;
@@ -24,10 +22,15 @@ mod wire;
 
 use super::super::options::ReadOptions;
 use super::super::source::Source;
+use super::rows::Rows;
 use super::source::{TraceSource, whole};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Place, Result};
 use crate::trace::columns::Trace;
-use events::Numbering;
+use events::{Occurred, Reading, Track};
+use hlo::Program;
+use host::Kinds;
+use space::{Event, Line, Plane, Stat};
+use wire::{Broken, Message, Read};
 
 /// An XSpace.
 pub(super) struct Xla;
@@ -63,7 +66,7 @@ impl TraceSource for Xla {
 
     fn read(&self, mut source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
         let bytes = whole(&mut source)?;
-        let rows = events::read(source.name(), &bytes, Numbering::default())?;
+        let rows = read(source.name(), &bytes)?;
         rows.finish(source, options, bytes.len() as u64)
     }
 }
@@ -80,18 +83,75 @@ impl TraceSource for XlaJson {
     fn read(&self, mut source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
         let mut bytes = whole(&mut source)?;
         let unpacked = bytes.len() as u64;
-        let json = json::convert(source.name(), &mut bytes)?;
+        let mut rows = json::read(source.name(), &mut bytes)?;
         drop(bytes);
-        let numbering = Numbering { uids: &json.uids, total: json.total };
-        let mut rows = events::read(source.name(), &json.profile, numbering)?;
-        let other = json.total - json.uids.len() as u64;
-        rows.leave_out_many("metadata, counter or event without a time", other);
         rows.trace().notes.add("JSON_PROFILE", 1, "pass the .xplane.pb in the same folder", || {
             "the JSON form of a profile has no compiled programs, so ops have no name stacks and no shapes"
                 .to_owned()
         });
         rows.finish(source, options, unpacked)
     }
+}
+
+/// Reads all planes of an XSpace.
+///
+/// # Errors
+/// Fails if the bytes are damaged or are not a profile.
+fn read(name: &str, bytes: &[u8]) -> Result<Rows> {
+    let broken = |broken: Broken| {
+        let message = format!("the profile is truncated or damaged: {}", broken.what);
+        Error::new(ErrorKind::Malformed, name, message)
+            .at(Place { offset: broken.offset, event: None })
+            .remedy("copy the file again, or record it again with jax.profiler.trace")
+    };
+    let planes = Plane::all(Message::new(bytes)).map_err(broken)?;
+    let names: Vec<&str> = planes.iter().map(|plane| plane.name).collect();
+    let mut reading = Reading::of(name, &names)?;
+    for plane in &planes {
+        read_metadata(&mut reading, plane).map_err(broken)?;
+    }
+    for plane in &planes {
+        let kinds = host::kinds(plane).map_err(broken)?;
+        for line in &plane.lines {
+            let line = Line::read(*line).map_err(broken)?;
+            let track = Track { plane: plane.name, id: line.id, line: line.name };
+            let events = line.events.iter();
+            let events = events.map(|event| occurred((plane, &kinds), &line, *event));
+            reading.read_line(track, events.map(|event| event.map_err(broken)))?;
+        }
+    }
+    reading.finish()
+}
+
+fn read_metadata<'a>(reading: &mut Reading<'a, '_>, plane: &Plane<'a>) -> Read<()> {
+    reading.add_device(plane.name, &plane.stats()?);
+    if plane.name != "/host:metadata" {
+        return Ok(());
+    }
+    reading.rows.header().versions.extend(space::versions(&plane.stats()?));
+    reading.rows.header().versions.sort();
+    for kind in plane.kinds.values() {
+        let id = kind.name.rsplit_once('(').and_then(|(_, id)| id.strip_suffix(')'));
+        let Some(id) = id.and_then(|id| id.parse().ok()) else { continue };
+        for (key, stat) in plane.named(&kind.stats)? {
+            if let ("Hlo Proto", Stat::Bytes(proto)) = (key, stat) {
+                reading.programs.insert(id, Program::read(proto)?);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn occurred<'a>(
+    (plane, kinds): (&Plane<'a>, &Kinds<'a>),
+    line: &Line<'a>,
+    message: Message<'a>,
+) -> Read<Occurred<'a>> {
+    let event = Event::read(message)?;
+    let (name, facts) = kinds.get(&event.kind).copied().unwrap_or_default();
+    let stats = plane.named(&event.stats)?;
+    let (start, end) = events::times(line.start_ns, event.offset_ps, event.duration_ps);
+    Ok(Occurred { uid: None, name, facts: facts.with(&stats), start, end, stats })
 }
 
 #[cfg(test)]
