@@ -8,9 +8,9 @@ use super::splitmix::SplitMix;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tracetree::program::Captures;
+use tracetree::program::{Captures, LaunchKind};
 use tracetree::trace::{EventId, ReadOptions, Trace, Uid};
-use tracetree::tree::{CallTree, LaunchKind, TreeOptions};
+use tracetree::tree::{CallTree, TreeOptions};
 
 /// A capture and a replay of the same graphs.
 #[derive(Debug, Clone)]

@@ -49,7 +49,7 @@ mod words;
 
 pub use annotations::{Annotation, Batch, Meaning, annotations};
 pub use batch_class::BatchClass;
-pub use captures::{CaptureSource, Captures};
+pub use captures::{CaptureSource, Captures, LaunchKind};
 #[doc(hidden)]
 pub use communication::Communication;
 pub use damage::Damage;

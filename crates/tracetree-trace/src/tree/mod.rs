@@ -15,7 +15,6 @@
 
 mod arrows;
 mod backward;
-mod captured;
 mod coarse;
 mod counts;
 mod descent;
@@ -25,11 +24,10 @@ mod links;
 mod module_name;
 mod nest;
 mod options;
+mod replays;
 mod stored;
 mod stretches;
 
-pub(crate) use captured::{Alignment, Alphabet, Launched, Ran, align};
-pub use captured::{Capture, CapturedGraph, LaunchKind, Misfit, Replay, ReplayedGraph};
 #[doc(hidden)]
 pub use counts::Counts;
 #[doc(hidden)]
@@ -38,6 +36,7 @@ pub(crate) use launches::launched_time;
 pub use links::{LinkGraph, LinkKind};
 pub use module_name::ModuleName;
 pub use options::{Frames, TreeOptions};
+pub use replays::{Misfit, Replay, ReplayedGraph};
 #[doc(hidden)]
 pub use stored::StoredTree;
 pub(crate) use stretches::Stretches;

@@ -1,11 +1,12 @@
 //! Reads batch sizes from annotations: the size that each graph was captured for, and the size of
 //! the batch that each replay processed.
 
-use super::recorded::{Captures, GraphId};
+use super::graphs::{Capture, GraphId};
 use crate::program::annotations::{Annotation, Meaning, annotations};
 use crate::trace::EventId;
 use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// The batch size that each graph was captured for, and the batch that each replay processed.
 pub(super) struct Batches {
@@ -40,11 +41,11 @@ pub(super) enum Suits {
 }
 
 impl Batches {
-    pub(super) fn of(captures: &Captures, tree: &CallTree) -> Batches {
+    pub(super) fn of(captures: &[Arc<Capture>], tree: &CallTree) -> Batches {
         let mut captured = FxHashMap::default();
-        for (at, capture) in captures.captures.iter().enumerate() {
+        for (at, capture) in captures.iter().enumerate() {
             let said = annotations(capture.trace());
-            for (number, graph) in capture.graphs().iter().enumerate() {
+            for (number, graph) in capture.graphs.iter().enumerate() {
                 let around = said.iter().rev().find(|annotation| {
                     matches!(annotation.meaning, Meaning::Capture(_))
                         && annotation.thread == graph.thread
@@ -56,7 +57,7 @@ impl Batches {
                 });
                 let id = GraphId { capture: at as u32, graph: number as u32 };
                 let event = around.map(|annotation| annotation.event);
-                captured.insert(id, (event, size.or(captures.hints[at])));
+                captured.insert(id, (event, size.or(capture.batch)));
             }
         }
         let is_batch = |annotation: &Annotation| matches!(annotation.meaning, Meaning::Batch(_));

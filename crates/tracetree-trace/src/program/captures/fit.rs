@@ -3,10 +3,14 @@
 //! Identical layers produce identical captured graphs and identical replays, so each distinct
 //! combination of a graph and a replay is aligned only once.
 
+use super::align::align;
 use super::batches::{Batches, ReplayedBatch, Suits, suits};
-use super::recorded::{Captures, GraphId};
+use super::evidence::Alignment;
+use super::graphs::{Capture, GraphId};
+use super::sequences::{Launched, Ran};
 use crate::order::Order as _;
-use crate::tree::{Alignment, Alphabet, Launched, Misfit, Ran, align};
+use crate::trace::{TextId, Texts};
+use crate::tree::Misfit;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -77,29 +81,29 @@ struct Kind {
     launched: Vec<Launched>,
     graphs: Vec<GraphId>,
     /// How often each kernel name occurs in the captured graph.
-    bag: FxHashMap<u32, u32>,
+    bag: FxHashMap<TextId, u32>,
 }
 
 /// The captured graphs in groups with identical launches, and a cache of the alignments of these
 /// groups with replays.
 pub(super) struct Fitting<'a> {
     batches: &'a Batches,
-    alphabet: Alphabet,
+    texts: Texts,
     kinds: Vec<Kind>,
     aligned: FxHashMap<(Vec<Step>, usize), Arc<Alignment>>,
 }
 
 /// The properties of a GPU event that an alignment compares: name, grid, stream and graph node.
-type Step = (u32, Option<u32>, i64, Option<u64>);
+type Step = (TextId, Option<TextId>, i64, Option<u64>);
 
 impl<'a> Fitting<'a> {
-    pub(super) fn new(captures: &Captures, batches: &'a Batches, alphabet: Alphabet) -> Self {
+    pub(super) fn new(captures: &[Arc<Capture>], batches: &'a Batches, texts: Texts) -> Self {
         let mut fitting =
-            Fitting { batches, alphabet, kinds: Vec::new(), aligned: FxHashMap::default() };
+            Fitting { batches, texts, kinds: Vec::new(), aligned: FxHashMap::default() };
         let mut known: FxHashMap<Vec<Launched>, usize> = FxHashMap::default();
-        for (at, capture) in captures.captures.iter().enumerate() {
-            for (number, graph) in capture.graphs().iter().enumerate() {
-                let launched = Launched::of(capture, graph, &mut fitting.alphabet);
+        for (at, capture) in captures.iter().enumerate() {
+            for (number, graph) in capture.graphs.iter().enumerate() {
+                let launched = Launched::of(capture, graph, &mut fitting.texts);
                 let id = GraphId { capture: at as u32, graph: number as u32 };
                 if launched.is_empty() {
                     continue;
@@ -152,8 +156,8 @@ impl<'a> Fitting<'a> {
     fn alignment(&mut self, ran: &[Ran], kind: usize) -> Arc<Alignment> {
         let step = |event: &Ran| (event.name, event.grid, event.stream.number, event.node);
         let key = (ran.iter().map(step).collect(), kind);
-        let (alphabet, launched) = (&self.alphabet, &self.kinds[kind].launched);
-        let made = || Arc::new(align(launched, ran, alphabet));
+        let (texts, launched) = (&self.texts, &self.kinds[kind].launched);
+        let made = || Arc::new(align(launched, ran, texts));
         self.aligned.entry(key).or_insert_with(made).clone()
     }
 }
@@ -161,7 +165,7 @@ impl<'a> Fitting<'a> {
 impl Kind {
     /// An upper bound on the number of launches that an alignment could match with kernels, and the
     /// number of launches that would then remain unmatched.
-    fn most_placed(&self, kernels: usize, names: &FxHashMap<u32, u32>) -> (usize, usize) {
+    fn most_placed(&self, kernels: usize, names: &FxHashMap<TextId, u32>) -> (usize, usize) {
         let unnamed = self.launched.iter().filter(|launch| launch.name.is_none()).count();
         let named: u32 = self
             .bag
@@ -173,8 +177,8 @@ impl Kind {
     }
 }
 
-fn bag(names: impl Iterator<Item = u32>) -> FxHashMap<u32, u32> {
-    let mut bag: FxHashMap<u32, u32> = FxHashMap::default();
+fn bag(names: impl Iterator<Item = TextId>) -> FxHashMap<TextId, u32> {
+    let mut bag: FxHashMap<TextId, u32> = FxHashMap::default();
     for name in names {
         *bag.entry(name).or_default() += 1;
     }

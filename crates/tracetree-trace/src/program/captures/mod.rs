@@ -1,74 +1,41 @@
 //! Inserts the calls from capture traces below the graph launches in a tree.
 //!
+//! ```text
+//! capture   BeginCapture … mm(launch a) relu(launch b) … EndCapture     nothing runs
+//! replay    GraphLaunch  │ kernel A │ kernel B │                       all kernels, no calls
+//! both      GraphLaunch → mm → launch a → kernel A
+//!                       → relu → launch b → kernel B
+//! ```
+//!
 //! Two criteria determine which captured graph a launch replays: the batch size in the engine's
 //! annotations, and how well the captured launches align with the replayed kernels. If several
 //! graphs fit equally well, the capture order breaks the tie. If no graph fits, kernels that name a
 //! program part are placed below that part, and all other kernels stay directly below the graph
 //! launch. A note then names the most similar graph and explains why it does not fit.
 
+mod align;
 mod batches;
+mod evidence;
 mod fit;
+mod graphs;
 mod order;
 mod parts;
-mod recorded;
 mod remarks;
+mod sequences;
 mod source;
 
-pub use recorded::Captures;
-pub use source::CaptureSource;
+pub use graphs::LaunchKind;
+pub use source::{CaptureSource, Captures};
 
-use crate::trace::{CapturedAs, Graft, Notes, Trace};
-use crate::tree::{Alphabet, CallId, CallTree, Capture, CapturedGraph, Ran, Replay, ReplayedGraph};
-use crate::tree::{CallKind, TreeOptions};
+use crate::trace::{CapturedAs, Graft, Texts, Trace};
+use crate::tree::{CallId, CallKind, CallTree, Replay, ReplayedGraph, TreeOptions};
 use batches::Batches;
 use fit::{Candidate, Fitting, ReplayEnd};
+use graphs::{Capture, CapturedGraph, GraphId};
 use parts::PartTraces;
-use recorded::GraphId;
-use std::sync::Arc;
+use sequences::Ran;
 
 impl Captures {
-    /// Finds the captured graphs in traces.
-    pub fn of<T: Into<Arc<Trace>>>(traces: impl IntoIterator<Item = T>) -> Captures {
-        let mut captures = Captures::default();
-        for trace in traces {
-            captures.push(trace, None);
-        }
-        captures
-    }
-
-    /// Adds a capture trace. `batch` is the batch size of the captured graphs, if a source outside
-    /// the trace states it; an annotation in the trace takes precedence.
-    #[doc(hidden)]
-    pub fn push(&mut self, trace: impl Into<Arc<Trace>>, batch: Option<u64>) {
-        let capture = Capture::of(trace);
-        remarks::reading(&capture, &mut self.notes);
-        self.captures.push(Arc::new(capture));
-        self.hints.push(batch);
-    }
-
-    /// Adds a note about the search for captures.
-    pub(crate) fn note(&mut self, code: &'static str, hint: &'static str, message: String) {
-        self.notes.add(code, 1, hint, || message);
-    }
-
-    /// The capture traces.
-    #[doc(hidden)]
-    pub fn captures(&self) -> &[Arc<Capture>] {
-        &self.captures
-    }
-
-    /// Whether there are no capture traces.
-    #[doc(hidden)]
-    pub fn is_empty(&self) -> bool {
-        self.captures.is_empty()
-    }
-
-    /// Notes about irregularities in the capture traces.
-    #[doc(hidden)]
-    pub fn notes(&self) -> &Notes {
-        &self.notes
-    }
-
     /// Returns the tree with the calls of the matching captured graph added below each graph
     /// launch. Each GPU event is placed below the captured call that launched it. If no graph fits,
     /// the program parts that are named in the GPU events are added instead. [`CallTree::replays`]
@@ -82,11 +49,11 @@ impl Captures {
             .filter(|&call| tree.is_graph_launch(call))
             .filter(|&call| tree.children(call).any(|below| tree.kind(below) == CallKind::Gpu))
             .collect();
-        let mut alphabet = Alphabet::default();
-        let batches = Batches::of(self, tree);
+        let mut texts = Texts::default();
+        let batches = Batches::of(&self.captures, tree);
         let replays: Vec<Vec<Ran>> =
-            launches.iter().map(|&launch| Ran::of(tree, launch, &mut alphabet)).collect();
-        let mut fitting = Fitting::new(self, &batches, alphabet);
+            launches.iter().map(|&launch| Ran::of(tree, launch, &mut texts)).collect();
+        let mut fitting = Fitting::new(&self.captures, &batches, texts);
         let candidates: Vec<Vec<Candidate>> = launches
             .iter()
             .zip(&replays)
@@ -101,7 +68,7 @@ impl Captures {
             })
             .collect();
         let groups = |id: GraphId| batches.group(id);
-        let chosen = order::choose(tree, &launches, &candidates, self, groups);
+        let chosen = order::choose(tree, &launches, &candidates, &self.captures, groups);
         let mut grafts = Vec::new();
         let mut found = Vec::new();
         let mut parts = PartTraces::after(self.captures.len());
@@ -128,7 +95,7 @@ impl Captures {
         for replay in found.iter_mut().filter(is_grafted).skip(taken) {
             (replay.graph, replay.placed, replay.named) = (None, 0, 0);
         }
-        remarks::replays(&found, self, &mut notes);
+        remarks::replays(&found, &self.captures, &mut notes);
         if grafts.is_empty() {
             tree.clone().with_replays(found, &notes)
         } else {
@@ -138,7 +105,7 @@ impl Captures {
 
     fn graph(&self, id: GraphId) -> (&Capture, &CapturedGraph) {
         let capture = &self.captures[id.capture as usize];
-        (capture, &capture.graphs()[id.graph as usize])
+        (capture, &capture.graphs[id.graph as usize])
     }
 
     fn named(&self, id: GraphId, batches: &Batches) -> ReplayedGraph {
@@ -147,7 +114,7 @@ impl Captures {
             source: capture.trace().source().to_owned(),
             number: id.graph as usize,
             begin: capture.begin(graph),
-            launches: graph.launches(),
+            launches: graph.launches.len(),
             batch: batches.of_graph(id),
         }
     }

@@ -13,11 +13,12 @@
 //! same graph number (CUDA's `graph id`) are assigned the same captured graph.
 
 use super::fit::Candidate;
-use super::recorded::{Captures, GraphId};
+use super::graphs::{Capture, GraphId};
 use crate::order::Order as _;
 use crate::trace::EventId;
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// The graphs that were captured for one batch size, identified by the capture trace and by the
 /// annotation that encloses the captures.
@@ -28,7 +29,7 @@ pub(super) fn choose(
     tree: &CallTree,
     launches: &[CallId],
     candidates: &[Vec<Candidate>],
-    captures: &Captures,
+    captures: &[Arc<Capture>],
     group: impl Fn(GraphId) -> Group,
 ) -> Vec<Option<usize>> {
     let successors = successors(captures, group);
@@ -69,11 +70,11 @@ fn graph_id(tree: &CallTree, launch: CallId) -> Option<u64> {
 /// For each captured graph, its successor in the same group. The successor of the last graph is the
 /// first graph.
 fn successors(
-    captures: &Captures,
+    captures: &[Arc<Capture>],
     group: impl Fn(GraphId) -> Group,
 ) -> FxHashMap<GraphId, GraphId> {
     let mut groups: Vec<(Group, GraphId)> = Vec::new();
-    for (capture, graphs) in (0..).zip(captures.captures.iter().map(|c| c.graphs().len())) {
+    for (capture, graphs) in (0..).zip(captures.iter().map(|c| c.graphs.len())) {
         let ids = (0..graphs as u32).map(|graph| GraphId { capture, graph });
         groups.extend(ids.map(|id| (group(id), id)));
     }

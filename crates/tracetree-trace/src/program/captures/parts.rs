@@ -15,9 +15,10 @@
 //! copy                             copy
 //! ```
 
+use super::sequences::Ran;
 use crate::order::Order as _;
 use crate::trace::{CapturedAs, EventId, Graft, GraftedCall, Trace};
-use crate::tree::{CallId, CallTree, Ran};
+use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;
 
 /// The program parts in one replay, in preorder.

@@ -1,29 +1,30 @@
 //! Adds notes that report which captures were found and used, and which graph launches have no
 //! matching capture.
 
-use super::recorded::Captures;
+use super::graphs::Capture;
 use crate::program::counted;
 use crate::trace::Notes;
-use crate::tree::{Capture, Replay};
+use crate::tree::Replay;
+use std::sync::Arc;
 
 /// Adds notes about irregularities in one capture trace.
 pub(super) fn reading(capture: &Capture, notes: &mut Notes) {
     let source = capture.trace().source();
-    let has_none = capture.graphs().is_empty();
+    let has_none = capture.graphs.is_empty();
     notes.add(
         "CAPTURE_WITHOUT_GRAPH",
         has_none.into(),
         "profile while the graph is captured; see docs/guides/graphs.md",
         || format!("{source}: no graph is captured in this trace (there is no StreamBeginCapture)"),
     );
-    let cut = capture.graphs().iter().filter(|graph| !graph.is_whole()).count();
+    let cut = capture.graphs.iter().filter(|graph| !graph.is_whole).count();
     notes.add("CAPTURE_CUT_OFF", cut as u64, "record the capture to its end", || {
         format!(
             "{source}: {cut} of {} captured graphs have no StreamEndCapture",
-            capture.graphs().len()
+            capture.graphs.len()
         )
     });
-    let empty = capture.graphs().iter().filter(|graph| graph.launches() == 0).count();
+    let empty = capture.graphs.iter().filter(|graph| graph.launches.is_empty()).count();
     notes.add(
         "CAPTURE_WITHOUT_LAUNCHES",
         empty as u64,
@@ -31,7 +32,7 @@ pub(super) fn reading(capture: &Capture, notes: &mut Notes) {
         || {
             format!(
                 "{source}: {empty} of {} captured graphs contain no launch",
-                capture.graphs().len()
+                capture.graphs.len()
             )
         },
     );
@@ -49,7 +50,7 @@ pub(super) fn room(left_out: usize, notes: &mut Notes) {
 
 /// Adds notes about the graph launches: what their kernels are attributed to, and which launches
 /// have no matching capture.
-pub(super) fn replays(replays: &[Replay], captures: &Captures, notes: &mut Notes) {
+pub(super) fn replays(replays: &[Replay], captures: &[Arc<Capture>], notes: &mut Notes) {
     let sum = |of: fn(&Replay) -> usize| replays.iter().map(of).sum::<usize>();
     let launches = counted(replays.len() as u64, "graph launch");
     let named = replays.iter().filter(|replay| replay.named > 0).count();

@@ -1,12 +1,37 @@
 //! Reads the [`Captures`] for a trace.
 
-use super::recorded::Captures;
+use super::graphs::Capture;
+use super::remarks;
 use crate::error::{Error, ErrorKind, Result};
 use crate::program::counted;
-use crate::trace::{ByName, CAPTURE_FOLDER, CaptureFile, Category, ReadOptions, Trace};
-use crate::tree::{CallTree, Capture, TreeOptions, names_graph_launch};
+use crate::trace::{ByName, CAPTURE_FOLDER, CaptureFile, Category, Notes, ReadOptions, Trace};
+use crate::tree::{CallTree, TreeOptions, names_graph_launch};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Traces that were recorded while graphs were captured.
+///
+/// ```no_run
+/// use tracetree::program::Captures;
+/// use tracetree::tree::TreeOptions;
+/// use tracetree::{CallTree, Trace};
+///
+/// let captures = Captures::of([Trace::open("capture_traces/bs_32.json.gz")?]);
+/// let tree = CallTree::build(Trace::open("decode.json.gz")?);
+/// let tree = captures.add_to(&tree, TreeOptions::default());
+/// for replay in tree.replays() {
+///     println!("{} of {} kernels below their ops", replay.placed, replay.kernels);
+/// }
+/// # Ok::<(), tracetree::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Captures {
+    pub(super) captures: Vec<Arc<Capture>>,
+    /// Whether graph launches are left unchanged. If so, program parts that the replayed kernels
+    /// name are not added either.
+    leaves_graphs: bool,
+    pub(super) notes: Notes,
+}
 
 /// Where the graph captures for a trace come from.
 ///
@@ -91,6 +116,39 @@ impl CaptureSource {
 }
 
 impl Captures {
+    /// Finds the captured graphs in traces.
+    pub fn of<T: Into<Arc<Trace>>>(traces: impl IntoIterator<Item = T>) -> Captures {
+        let mut captures = Captures::default();
+        for trace in traces {
+            captures.push(trace, None);
+        }
+        captures
+    }
+
+    /// Adds a capture trace. `batch` is the batch size of the captured graphs, if a source outside
+    /// the trace states it; an annotation in the trace takes precedence.
+    #[doc(hidden)]
+    pub fn push(&mut self, trace: impl Into<Arc<Trace>>, batch: Option<u64>) {
+        let capture = Capture::of(trace, batch);
+        remarks::reading(&capture, &mut self.notes);
+        self.captures.push(Arc::new(capture));
+    }
+
+    /// Adds a note about the search for captures.
+    pub(crate) fn note(&mut self, code: &'static str, hint: &'static str, message: String) {
+        self.notes.add(code, 1, hint, || message);
+    }
+
+    /// Whether there are no capture traces.
+    fn is_empty(&self) -> bool {
+        self.captures.is_empty()
+    }
+
+    /// Notes about irregularities in the capture traces.
+    fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
     fn add_beside(&mut self, path: &Path, options: &ReadOptions) -> Result<()> {
         let hint = "repair or remove the folder, or pass the capture files";
         let files = match CaptureFile::beside(path) {

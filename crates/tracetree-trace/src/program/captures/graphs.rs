@@ -5,8 +5,8 @@
 //! Launches on other threads (as in a backward pass) are also part of the graph. A launch with its
 //! own GPU events ran immediately instead of being captured, so it is not part of the graph.
 
-use super::super::{CallId, CallKind, CallTree};
 use crate::trace::{EventId, GraftedCall, Nanos, ThreadId, Trace, Uid};
+use crate::tree::{CallId, CallKind, CallTree};
 use std::sync::Arc;
 
 /// The kind of work that a launch adds to a graph.
@@ -39,77 +39,59 @@ impl LaunchKind {
 
 /// A trace in which graphs were captured.
 #[derive(Debug, Clone)]
-#[doc(hidden)]
-pub struct Capture {
-    tree: CallTree,
-    graphs: Vec<CapturedGraph>,
+pub(super) struct Capture {
+    pub(super) tree: CallTree,
+    /// All captured graphs, in the order in which they were captured.
+    pub(super) graphs: Vec<CapturedGraph>,
+    /// The batch size of the captured graphs, if a source outside the trace states it.
+    pub(super) batch: Option<u64>,
+}
+
+/// Id of a captured graph: the index of the capture trace, and the index of the graph in that
+/// trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct GraphId {
+    pub(super) capture: u32,
+    pub(super) graph: u32,
 }
 
 /// One captured graph: the calls recorded between the beginning and the end of the capture.
 #[derive(Debug, Clone)]
-#[doc(hidden)]
-pub struct CapturedGraph {
-    pub(crate) begin: EventId,
-    pub(crate) thread: ThreadId,
-    pub(crate) span: (Nanos, Nanos),
-    /// Whether the trace contains the end of the capture.
-    pub(crate) is_whole: bool,
-    /// The captured calls, in preorder.
-    pub(crate) calls: Vec<GraftedCall>,
-    /// The captured launches, sorted by start time, as positions in `calls`.
-    pub(crate) launches: Vec<(u32, LaunchKind)>,
-}
-
-impl CapturedGraph {
-    /// Number of captured launches.
-    pub fn launches(&self) -> usize {
-        self.launches.len()
-    }
-
-    /// Number of captured calls.
-    pub fn calls(&self) -> usize {
-        self.calls.len()
-    }
-
+pub(super) struct CapturedGraph {
+    pub(super) begin: EventId,
+    pub(super) thread: ThreadId,
+    pub(super) span: (Nanos, Nanos),
     /// Whether the trace contains the end of the capture. A truncated trace may lack the end of the
     /// capture.
-    pub fn is_whole(&self) -> bool {
-        self.is_whole
-    }
+    pub(super) is_whole: bool,
+    /// The captured calls, in preorder.
+    pub(super) calls: Vec<GraftedCall>,
+    /// The captured launches, sorted by start time, as positions in `calls`.
+    pub(super) launches: Vec<(u32, LaunchKind)>,
 }
 
 impl Capture {
     /// Finds the graphs that were captured in a trace. A trace without `cudaStreamBeginCapture` or
     /// `hipStreamBeginCapture` contains no graphs.
-    pub fn of(trace: impl Into<Arc<Trace>>) -> Capture {
+    pub(super) fn of(trace: impl Into<Arc<Trace>>, batch: Option<u64>) -> Capture {
         let tree = CallTree::build(trace);
         let ranges = ranges(&tree);
         let graphs = ranges.into_iter().map(|range| captured(&tree, range)).collect();
-        Capture { tree, graphs }
+        Capture { tree, graphs, batch }
     }
 
     /// Whether any graph was captured in the trace. The check is fast because it builds no tree.
-    pub(crate) fn is_one(trace: &Trace) -> bool {
+    pub(super) fn is_one(trace: &Trace) -> bool {
         trace.own_events().any(|event| is_begin(trace.name(event)))
     }
 
     /// The trace.
-    pub fn trace(&self) -> &Arc<Trace> {
+    pub(super) fn trace(&self) -> &Arc<Trace> {
         self.tree.trace()
     }
 
-    /// The call tree of the trace that contains the captures.
-    pub fn tree(&self) -> &CallTree {
-        &self.tree
-    }
-
-    /// All captured graphs, in the order in which they were captured.
-    pub fn graphs(&self) -> &[CapturedGraph] {
-        &self.graphs
-    }
-
     /// Position in `traceEvents` of the call that began the capture of a graph.
-    pub fn begin(&self, graph: &CapturedGraph) -> Uid {
+    pub(super) fn begin(&self, graph: &CapturedGraph) -> Uid {
         self.trace().uid(graph.begin)
     }
 }

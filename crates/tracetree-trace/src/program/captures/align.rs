@@ -20,9 +20,9 @@
 //! kept. States whose score is far below the best score are dropped. With a single stream, the
 //! remaining states form a band around the best path, so the search takes linear time.
 
-use super::alignment::Alignment;
-use super::evidence::{Evidence, Score};
-use super::sequences::{Alphabet, Launched, Ran};
+use super::evidence::{Alignment, Evidence, Score};
+use super::sequences::{Launched, Ran};
+use crate::trace::{TextId, Texts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Maximum number of streams to align separately. If a replay has more streams, the smallest
@@ -44,9 +44,9 @@ const OP_ON_TWO_STREAMS: Score = 2;
 const LESSONS: usize = 4;
 
 /// Aligns captured launches with the GPU events of a replay.
-pub(crate) fn align(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Alignment {
-    let launched = &comparable(launched, ran, alphabet);
-    let mut evidence = Evidence::new(alphabet);
+pub(super) fn align(launched: &[Launched], ran: &[Ran], texts: &Texts) -> Alignment {
+    let launched = &comparable(launched, ran, texts);
+    let mut evidence = Evidence::new(texts);
     let orders = orders(ran);
     let mut best: Option<(Score, Alignment)> = None;
     for order in &orders {
@@ -63,9 +63,9 @@ pub(crate) fn align(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> 
 /// Returns the launches, but removes each mangled kernel name that no event in the replay has. The
 /// replay may have recorded the same name in demangled form, so a mangled name that no event has is
 /// not evidence against a match.
-fn comparable(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Vec<Launched> {
-    let names: FxHashSet<u32> = ran.iter().map(|event| event.name).collect();
-    let is_mangled = |name: u32| alphabet.text(name).starts_with("_Z");
+fn comparable(launched: &[Launched], ran: &[Ran], texts: &Texts) -> Vec<Launched> {
+    let names: FxHashSet<TextId> = ran.iter().map(|event| event.name).collect();
+    let is_mangled = |name: TextId| texts.get(name).starts_with("_Z");
     let comparable = |launch: &Launched| Launched {
         name: launch.name.filter(|name| names.contains(name) || !is_mangled(*name)),
         ..*launch

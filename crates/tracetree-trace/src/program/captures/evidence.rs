@@ -5,9 +5,9 @@
 //! share can help (`rms_norm`, `add_rmsnorm_kernel`). The two sequences provide more evidence: an
 //! op with a given shape launches the same kernel in every layer.
 
-use super::alignment::Alignment;
 use super::graphs::LaunchKind;
-use super::sequences::{Alphabet, Launched, Ran};
+use super::sequences::{Launched, Ran};
+use crate::trace::{TextId, Texts};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -71,23 +71,51 @@ const WORK: [(&[&str], &[&str]); 17] = [
     (&["cache", "kv"], &["cache", "kv_buffer"]),
 ];
 
+/// The matches between captured launches and the GPU events of a replay.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Alignment {
+    /// For each event of the replay, the launch that produced this event.
+    pub(super) launches: Vec<Option<u32>>,
+    /// Fraction of the pairs that are supported by evidence other than their order; 1 if kernel
+    /// names were recorded.
+    pub(super) agreement: f64,
+}
+
+impl Alignment {
+    /// The matched pairs (event, launch), given by the positions of event and launch in the two
+    /// sequences.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let pair = |(at, launch): (usize, &Option<u32>)| launch.map(|launch| (at, launch as usize));
+        self.launches.iter().enumerate().filter_map(pair)
+    }
+
+    pub(super) fn placed(&self) -> usize {
+        self.launches.iter().flatten().count()
+    }
+
+    /// Fraction of the pairs that are supported by evidence other than their order.
+    pub(super) fn agreement(&self) -> f64 {
+        self.agreement
+    }
+}
+
 /// The evidence that shows which launch produced which kernel.
 pub(super) struct Evidence<'a> {
-    alphabet: &'a Alphabet,
+    texts: &'a Texts,
     /// Cached scores of the words in each context and kernel name.
-    words: FxHashMap<(u32, u32), Score>,
+    words: FxHashMap<(TextId, TextId), Score>,
     /// `pairs` counts how often launches with a context were matched with each kernel name, and
     /// with each combination of kernel name and grid. `contexts` counts all matched launches with a
     /// context.
-    pairs: FxHashMap<(u32, u32), u32>,
-    contexts: FxHashMap<u32, u32>,
+    pairs: FxHashMap<(TextId, TextId), u32>,
+    contexts: FxHashMap<TextId, u32>,
     uses_grids: bool,
 }
 
 impl<'a> Evidence<'a> {
-    pub(super) fn new(alphabet: &'a Alphabet) -> Self {
+    pub(super) fn new(texts: &'a Texts) -> Self {
         Evidence {
-            alphabet,
+            texts,
             words: FxHashMap::default(),
             pairs: FxHashMap::default(),
             contexts: FxHashMap::default(),
@@ -113,7 +141,7 @@ impl<'a> Evidence<'a> {
         if let Some(&all) = self.contexts.get(&launched.context) {
             // Matches by name alone have the same weight as matches by name and grid, because an op
             // whose shapes were not recorded can have many grids.
-            let of = |seen: u32| self.pairs.get(&(launched.context, seen)).copied().unwrap_or(0);
+            let of = |seen: TextId| self.pairs.get(&(launched.context, seen)).copied().unwrap_or(0);
             let (all, these) = (2 * all as Score, (of(ran.sort) + of(ran.name)) as Score);
             score += (LEARNED * these + NOT_LEARNED * (all - these)) / all;
         }
@@ -122,7 +150,7 @@ impl<'a> Evidence<'a> {
 
     /// Whether the event may be a copy or memset that ROCm ran and recorded as a kernel.
     fn may_be_written_as(&self, kind: LaunchKind, ran: &Ran) -> bool {
-        let name = self.alphabet.text(ran.name).to_ascii_lowercase();
+        let name = self.texts.get(ran.name).to_ascii_lowercase();
         ran.kind == LaunchKind::Kernel
             && match kind {
                 LaunchKind::Kernel => false,
@@ -131,12 +159,12 @@ impl<'a> Evidence<'a> {
             }
     }
 
-    fn words(&mut self, context: u32, kernel: u32) -> Score {
-        let alphabet = self.alphabet;
+    fn words(&mut self, context: TextId, kernel: TextId) -> Score {
+        let texts = self.texts;
         *self
             .words
             .entry((context, kernel))
-            .or_insert_with(|| words(alphabet.text(context), alphabet.text(kernel)))
+            .or_insert_with(|| words(texts.get(context), texts.get(kernel)))
     }
 
     /// Counts which kernels an alignment matched with each context, for use in later scores.
@@ -169,11 +197,11 @@ impl<'a> Evidence<'a> {
         alignment: &Alignment,
     ) -> f64 {
         self.learn(launched, ran, alignment);
-        let mut names: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+        let mut names: BTreeMap<(TextId, TextId), u32> = BTreeMap::new();
         for (at, launch) in alignment.pairs() {
             *names.entry((launched[launch].context, ran[at].name)).or_default() += 1;
         }
-        let mut usual: FxHashMap<u32, (u32, u32)> = FxHashMap::default();
+        let mut usual: FxHashMap<TextId, (u32, TextId)> = FxHashMap::default();
         for (&(context, name), &count) in &names {
             let best = usual.entry(context).or_insert((count, name));
             *best = (*best).max((count, name));

@@ -1,75 +1,50 @@
 //! Converts a captured graph and a replay into two sequences of integers.
 
-use super::super::{CallId, CallKind, CallTree, ModuleName};
 use super::graphs::{Capture, CapturedGraph, LaunchKind};
-use crate::trace::{Category, EventId, Grid, Nanos, Stream, Trace};
+use crate::trace::{Category, EventId, Nanos, Stream, TextId, Texts, Trace};
+use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use rustc_hash::FxHashMap;
 
-/// Interned strings from several traces.
-#[derive(Debug, Default)]
-pub(crate) struct Alphabet {
-    ids: FxHashMap<String, u32>,
-    texts: Vec<String>,
+/// Interns the combination of a kernel's name and grid.
+fn sort(texts: &mut Texts, trace: &Trace, event: EventId) -> TextId {
+    let grid = trace.grids().get(event).map_or("", |grid| trace.text(grid.grid));
+    texts.intern(&format!("{}\n{grid}", trace.name(event)))
 }
 
-impl Alphabet {
-    pub(crate) fn id(&mut self, text: &str) -> u32 {
-        if let Some(&id) = self.ids.get(text) {
-            return id;
-        }
-        let id = self.texts.len() as u32;
-        self.ids.insert(text.to_owned(), id);
-        self.texts.push(text.to_owned());
-        id
-    }
-
-    pub(crate) fn text(&self, id: u32) -> &str {
-        &self.texts[id as usize]
-    }
-
-    /// Interns the combination of a kernel's name and grid.
-    fn sort(&mut self, trace: &Trace, event: EventId) -> u32 {
-        let grid = trace.grids().get(event).map_or("", |grid| trace.text(grid.grid));
-        let text = format!("{}\n{grid}", trace.name(event));
-        self.id(&text)
-    }
-
-    /// Interns a recorded grid and block.
-    fn grid(&mut self, trace: &Trace, grid: Option<&Grid>) -> Option<u32> {
-        let grid = grid?;
-        let text = format!("{} {}", trace.text(grid.grid), trace.text(grid.block));
-        Some(self.id(&text))
-    }
+/// Interns a recorded grid and block.
+fn grid(texts: &mut Texts, trace: &Trace, event: EventId) -> Option<TextId> {
+    let grid = trace.grids().get(event)?;
+    Some(texts.intern(&format!("{} {}", trace.text(grid.grid), trace.text(grid.block))))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Launched {
+pub(super) struct Launched {
     /// Position of the launch among the captured calls.
-    pub(crate) at: u32,
-    pub(crate) kind: LaunchKind,
+    pub(super) at: u32,
+    pub(super) kind: LaunchKind,
     /// Id of the recorded kernel name, if any.
-    pub(crate) name: Option<u32>,
-    pub(crate) grid: Option<u32>,
+    pub(super) name: Option<TextId>,
+    pub(super) grid: Option<TextId>,
     /// Id of the names and arguments of the calls above the launch, which hint at the launched
     /// kernel.
-    pub(crate) context: u32,
+    pub(super) context: TextId,
     /// Whether the same op also made the previous launch.
-    pub(crate) follows: bool,
+    pub(super) follows: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Ran {
-    pub(crate) event: EventId,
-    pub(crate) kind: LaunchKind,
-    pub(crate) name: u32,
-    pub(crate) grid: Option<u32>,
+pub(super) struct Ran {
+    pub(super) event: EventId,
+    pub(super) kind: LaunchKind,
+    pub(super) name: TextId,
+    pub(super) grid: Option<TextId>,
     /// Id of the combination of the kernel's name and grid. An op with a given shape launches
     /// kernels with the same name and grid in every layer.
-    pub(crate) sort: u32,
-    pub(crate) stream: Stream,
-    pub(crate) start: Nanos,
+    pub(super) sort: TextId,
+    pub(super) stream: Stream,
+    pub(super) start: Nanos,
     /// Number of the graph node, if it was recorded.
-    pub(crate) node: Option<u64>,
+    pub(super) node: Option<u64>,
 }
 
 /// Maximum number of frames between a launch and its op that are used as hints about the launched
@@ -78,12 +53,8 @@ const FRAMES: usize = 3;
 
 impl Launched {
     /// The launches of a captured graph, in order.
-    pub(crate) fn of(
-        capture: &Capture,
-        graph: &CapturedGraph,
-        alphabet: &mut Alphabet,
-    ) -> Vec<Launched> {
-        let (tree, trace) = (capture.tree(), capture.trace());
+    pub(super) fn of(capture: &Capture, graph: &CapturedGraph, texts: &mut Texts) -> Vec<Launched> {
+        let (tree, trace) = (&capture.tree, capture.trace());
         let mut last: Option<CallId> = None;
         let mut nth: FxHashMap<CallId, u32> = FxHashMap::default();
         let launched = |&(at, kind): &(u32, LaunchKind)| {
@@ -95,9 +66,9 @@ impl Launched {
             Launched {
                 at,
                 kind,
-                name: name.map(|name| alphabet.id(name)),
-                grid: alphabet.grid(trace, trace.grids().get(event)),
-                context: context(tree, call, op, &mut nth, alphabet),
+                name: name.map(|name| texts.intern(name)),
+                grid: grid(texts, trace, event),
+                context: context(tree, call, op, &mut nth, texts),
                 follows: op.is_some() && op == before,
             }
         };
@@ -113,8 +84,8 @@ fn context(
     launch: CallId,
     op: Option<CallId>,
     nth: &mut FxHashMap<CallId, u32>,
-    alphabet: &mut Alphabet,
-) -> u32 {
+    texts: &mut Texts,
+) -> TextId {
     let trace = tree.trace();
     let frames = tree
         .ancestors(launch)
@@ -139,7 +110,7 @@ fn context(
         text.push('\n');
         text.push_str(&frame);
     }
-    alphabet.id(&text)
+    texts.intern(&text)
 }
 
 /// The name of a frame without its file and line, or of a module without its instance number. The
@@ -156,7 +127,7 @@ fn plain_frame(name: &str) -> String {
 
 impl Ran {
     /// The GPU events directly below a graph launch, sorted by start.
-    pub(crate) fn of(tree: &CallTree, launch: CallId, alphabet: &mut Alphabet) -> Vec<Ran> {
+    pub(super) fn of(tree: &CallTree, launch: CallId, texts: &mut Texts) -> Vec<Ran> {
         let trace = tree.trace();
         let events = tree.children(launch).filter(|&below| tree.kind(below) == CallKind::Gpu);
         events
@@ -164,9 +135,9 @@ impl Ran {
             .map(|event| Ran {
                 event,
                 kind: kind_of(trace, event),
-                name: alphabet.id(trace.name(event)),
-                grid: alphabet.grid(trace, trace.grids().get(event)),
-                sort: alphabet.sort(trace, event),
+                name: texts.intern(trace.name(event)),
+                grid: grid(texts, trace, event),
+                sort: sort(texts, trace, event),
                 stream: trace.stream(event).unwrap_or(Stream { device: 0, number: 0 }),
                 start: trace.start(event),
                 node: trace.graph_nodes().get(event).copied(),
