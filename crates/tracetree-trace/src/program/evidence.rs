@@ -10,14 +10,12 @@
 //! has no recorded launch, it was launched before the window began.
 
 mod order;
-mod rank;
 
 use super::{Measure, Program, StepOrigin, Unread};
 use crate::side::PerSide;
-use crate::trace::{ByName, Category, EventId, Losses, Nanos, ThreadId, Trace};
+use crate::trace::{ByName, Category, EventId, Header, Losses, Nanos, ThreadId, Trace};
 use crate::tree::{CallKind, CallTree, holds_word};
 use order::misplaced_gpu_events;
-pub use rank::rank_of;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
@@ -277,6 +275,30 @@ impl Captures {
     }
 }
 
+/// The rank by the content of a trace or, if the content does not say it, by the file name.
+#[doc(hidden)]
+pub fn rank_of(header: &Header, source: &str) -> Option<i64> {
+    let stated = header.distributed.as_ref().and_then(|group| group.rank);
+    stated.or_else(|| rank_of_name(source))
+}
+
+/// The number after `rank` in a file name such as `rank_3.json.gz`, `trace-rank12.json` or `run1.rank0.pt.trace.json`, or
+/// in the names that SGLang (`…-TP-0.trace.json.gz`) and Accelerate (`profile_0.json`) give.
+fn rank_of_name(path: &str) -> Option<i64> {
+    let name = path.rsplit(['/', '\\']).next()?.to_lowercase();
+    let number = |rest: &str| {
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        rest[..end].parse::<i64>().ok()
+    };
+    let after = |word: &str| {
+        let at = name.rfind(word)?;
+        let is_word = !name[..at].ends_with(|before: char| before.is_alphabetic());
+        number(name[at + word.len()..].trim_start_matches(['_', '-', '.', '='])).filter(|_| is_word)
+    };
+    let accelerate = || number(name.strip_prefix("profile_")?);
+    after("rank").or_else(|| after("-tp-")).or_else(accelerate)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -308,5 +330,18 @@ mod tests {
         // A short step in the middle of the window was not cut off; it simply did less work.
         assert_eq!(cut_at_edges(&[100, 10, 100]), 0);
         assert_eq!(cut_at_edges(&[5]) + cut_at_edges(&[]), 0);
+    }
+
+    #[test]
+    fn the_rank_in_a_file_name_follows_the_word() {
+        assert_eq!(rank_of_name("job/rank_3.json.gz"), Some(3));
+        assert_eq!(rank_of_name("trace-rank12.json"), Some(12));
+        assert_eq!(rank_of_name("run1.Rank0.pt.trace.json"), Some(0));
+        assert_eq!(rank_of_name("1761-TP-3.trace.json.gz"), Some(3));
+        assert_eq!(rank_of_name("out/profile_2.json"), Some(2));
+        assert_eq!(rank_of_name("http-1.json"), None);
+        assert_eq!(rank_of_name("profile_before.json"), None);
+        assert_eq!(rank_of_name("rank_7/frank1.json"), None);
+        assert_eq!(rank_of_name("ranked.json"), None);
     }
 }

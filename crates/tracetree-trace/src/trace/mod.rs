@@ -9,10 +9,8 @@ mod category;
 mod columns;
 mod communication;
 mod compiled;
-mod digits;
 mod header;
 mod ids;
-mod losses;
 mod memory;
 mod near;
 mod notes;
@@ -44,14 +42,11 @@ pub use communication::is_communication_kernel;
 pub(crate) use communication::is_communication_op;
 #[doc(hidden)]
 pub use compiled::{CompiledProgram, ProgramInput};
-#[doc(hidden)]
-pub use digits::{push_fixed, push_whole};
 pub use header::{Device, Distributed, Header, Recorder};
 pub(crate) use header::{PROGRAMS, is_wait};
 pub use ids::{ArgumentsId, EventId, ThreadId, Uid};
-pub use losses::Losses;
 pub use memory::{MemoryDevice, MemoryEvent};
-pub use notes::{Note, Notes};
+pub use notes::{Losses, Note, Notes};
 pub use pattern::{LARGEST_PATTERN, Pattern};
 pub use reader::{ReadOptions, ReadProgress};
 #[doc(hidden)]
@@ -63,3 +58,5 @@ pub(crate) use spans::union;
 pub use sparse::Sparse;
 pub use texts::{TextId, Texts};
 pub use time::Nanos;
+#[doc(hidden)]
+pub use time::{push_fixed, push_whole};

@@ -1,7 +1,7 @@
 //! Collects irregularities in the data instead of printing them. Every result of the pipeline
 //! carries its [`Notes`].
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A kind of irregularity, how often it occurred, and what the user can do about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -77,4 +77,27 @@ impl<'a> IntoIterator for &'a Notes {
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
     }
+}
+
+/// Counts of events and bytes in a file that were lost or repaired, and of events whose times are
+/// impossible. [`Trace::notes`](super::Trace::notes) describes the same losses for users; these
+/// counts are for code that must react to losses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+#[doc(hidden)]
+pub struct Losses {
+    /// Number of elements in `traceEvents` that could not be read or are not events. One empty
+    /// element (`null` or `{}`) per file is not counted.
+    pub events: u64,
+    /// Number of bytes of decompressed text that were not read.
+    pub bytes: u64,
+    /// Number of events that lack a start or a duration, plus begin and end events that lack a
+    /// counterpart.
+    pub untimed: u64,
+    /// Number of impossible durations (each counts as 0 ns) and impossible start times.
+    pub clocks: u64,
+    /// Whether the text ends before the JSON document does.
+    pub is_truncated: bool,
+    /// Whether the compressed data does not match its checksum or size.
+    pub is_corrupt: bool,
 }

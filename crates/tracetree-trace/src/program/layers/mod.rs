@@ -10,7 +10,6 @@
 //! ```
 
 mod graphs;
-mod likeness;
 mod periods;
 mod runs;
 mod stacks;

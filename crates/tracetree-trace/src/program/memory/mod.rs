@@ -9,11 +9,8 @@
 //! happens to run during a free is not the reason for the free. Allocated bytes are sums of block sizes, which
 //! allocators round up.
 
-mod callers;
 mod device;
-mod summary;
 mod usage;
 
 pub use device::{MemoryPlace, bytes};
-pub use summary::MemorySummary;
-pub use usage::{Block, DeviceUsage, MemoryUsage, root_op};
+pub use usage::{Block, DeviceUsage, MemorySummary, MemoryUsage, root_op};

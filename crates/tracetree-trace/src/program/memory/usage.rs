@@ -1,11 +1,11 @@
 //! Derives each device's blocks, and its allocated bytes over time, from the memory events of a trace.
 
-use super::callers::Callers;
 use super::device::MemoryPlace;
 use crate::order::Order as _;
 use crate::trace::{MemoryEvent, Nanos, ThreadId};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -259,4 +259,82 @@ pub fn root_op(tree: &CallTree, call: CallId) -> Option<CallId> {
 fn root_end(tree: &CallTree, call: CallId) -> Option<Nanos> {
     let event = tree.event(root_op(tree, call)?)?;
     Some(tree.trace().end(event))
+}
+
+/// The host calls of some threads, sorted by start.
+struct Callers<'t> {
+    tree: &'t CallTree,
+    calls: FxHashMap<ThreadId, Vec<(Nanos, CallId)>>,
+}
+
+impl<'t> Callers<'t> {
+    fn of(tree: &'t CallTree, threads: &FxHashSet<ThreadId>) -> Callers<'t> {
+        let mut calls: FxHashMap<ThreadId, Vec<(Nanos, CallId)>> = FxHashMap::default();
+        for root in tree.roots().filter(|&root| tree.kind(root) == CallKind::Thread) {
+            let Some(thread) = tree.thread(root).filter(|thread| threads.contains(thread)) else {
+                continue;
+            };
+            // Captured calls are skipped, because they did not run when the graph was replayed.
+            let is_host = |&call: &CallId| {
+                matches!(tree.kind(call), CallKind::Frame | CallKind::Op | CallKind::Runtime)
+                    && !tree.is_captured(call)
+            };
+            let of_thread = calls.entry(thread).or_default();
+            of_thread.extend(tree.subtree(root).filter(is_host).filter_map(|call| {
+                let start = tree.trace().start(tree.event(call)?);
+                Some((start, call))
+            }));
+            of_thread.order_by_key(|&(start, call)| (start, call));
+        }
+        Callers { tree, calls }
+    }
+
+    /// The innermost call on `thread` at `time`; `None` if no call was open.
+    fn at(&self, thread: ThreadId, time: Nanos) -> Option<CallId> {
+        let calls = self.calls.get(&thread)?;
+        let before = calls.partition_point(|&(start, _)| start <= time);
+        let (_, last) = *calls.get(before.checked_sub(1)?)?;
+        let trace = self.tree.trace();
+        std::iter::once(last)
+            .chain(self.tree.ancestors(last))
+            .find(|&call| self.tree.event(call).is_some_and(|event| time <= trace.end(event)))
+    }
+}
+
+/// A summary of the memory events of one device in one trace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[doc(hidden)]
+pub struct MemorySummary {
+    /// `gpu 0`, or `cpu`.
+    pub device: String,
+    /// Maximum number of bytes allocated at one time. Bytes that were allocated before the first event are
+    /// included only if their number is known.
+    pub peak_bytes: i64,
+    /// Bytes that were allocated before the first event; `None` if unknown.
+    pub before_bytes: Option<i64>,
+    /// Maximum number of bytes that the allocator reserved; `None` if unknown.
+    pub reserved_bytes: Option<i64>,
+    /// Number of allocations.
+    pub allocations: u64,
+    /// Total number of bytes allocated; memory that is freed and allocated again counts again.
+    pub allocated_bytes: i64,
+}
+
+impl MemorySummary {
+    /// Summarizes each device for which the trace has memory events.
+    pub fn of(tree: &CallTree) -> Vec<MemorySummary> {
+        let usage = MemoryUsage::of(tree);
+        let summary = |(place, usage): (MemoryPlace, &DeviceUsage)| MemorySummary {
+            device: place.to_string(),
+            peak_bytes: usage.peak(),
+            before_bytes: usage.is_absolute().then(|| usage.before()),
+            reserved_bytes: usage.most_reserved(),
+            allocations: usage.blocks().len() as u64,
+            allocated_bytes: usage
+                .blocks()
+                .iter()
+                .fold(0, |sum: i64, block| sum.saturating_add(block.bytes)),
+        };
+        usage.devices().map(summary).collect()
+    }
 }

@@ -14,12 +14,10 @@
 //! attribute names. A frame can be selected with or without its line number (`train.py(31): loss`,
 //! `train.py: loss`).
 
-mod nearest;
 mod parse;
 mod pattern;
 
-pub use nearest::{is_near, nearest};
-pub use pattern::Glob;
+pub use pattern::{Glob, is_near, nearest};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};

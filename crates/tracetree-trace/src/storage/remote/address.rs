@@ -5,9 +5,8 @@
 //! from the environment. They are looked up before the first request, so that missing credentials
 //! are reported as such and not as a failed request.
 
-use super::failure;
+use super::failure::{self, Service};
 use super::patience::{Connector, hasty, patient};
-use super::service::Service;
 use super::waiting;
 use crate::error::{Error, ErrorKind, Result};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};

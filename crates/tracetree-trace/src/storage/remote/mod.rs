@@ -11,18 +11,17 @@ mod address;
 mod failure;
 mod patience;
 mod reader;
-mod service;
 mod waiting;
 
 use super::{Created, Stored};
 use crate::error::{Error, Result};
 use address::Address;
 use bytes::Bytes;
+use failure::Service;
 use object_store::path::Path as Key;
 use object_store::{
     MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload,
 };
-use service::Service;
 use std::fs::File;
 use std::future::Future;
 use std::io::{self, Read};

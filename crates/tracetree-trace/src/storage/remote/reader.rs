@@ -10,8 +10,7 @@
 
 use super::super::Stored;
 use super::address::Address;
-use super::failure;
-use super::service::Service;
+use super::failure::{self, Service};
 use super::waiting::{self, Pending};
 use bytes::{Buf, Bytes};
 use futures_util::StreamExt;

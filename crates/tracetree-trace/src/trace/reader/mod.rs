@@ -44,19 +44,17 @@ mod sound;
 mod source;
 mod strings;
 mod threads;
-mod unpacked;
 mod words;
 
 pub use numbers::nanos;
 pub use options::{ReadOptions, ReadProgress};
-pub use unpacked::{Unpacked, unpack};
 
 use super::columns::Trace;
 use super::header::Header;
 use crate::error::Result;
 use crate::storage;
 use source::Source;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// The path that represents standard input.
@@ -157,4 +155,44 @@ fn open<'a>(name: &'a str, path: &Path, options: &'a ReadOptions) -> Result<Sour
         (false, true) => source.of_file(path),
         (false, false) => source.piped(),
     })
+}
+
+/// The unpacked bytes of a file, which may be compressed with gzip or zstd. An error that reading
+/// returns contains an [`Error`](crate::Error), which [`Error::io`](crate::Error::io) returns
+/// unchanged.
+#[doc(hidden)]
+pub struct Unpacked<'a>(Source<'a>);
+
+impl<'a> Unpacked<'a> {
+    /// Unpacks `input` while it is read; error messages refer to it as `name`.
+    ///
+    /// # Errors
+    /// Fails if nothing can be read.
+    pub fn new(
+        name: &'a str,
+        input: impl Read + Send + 'a,
+        options: &'a ReadOptions,
+    ) -> Result<Unpacked<'a>> {
+        Source::new(name, input, options).map(Unpacked)
+    }
+}
+
+impl Read for Unpacked<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let count = self.0.read(out).map_err(io::Error::other)?;
+        if count == 0 {
+            self.0.refuse_damage().map_err(io::Error::other)?;
+        }
+        Ok(count)
+    }
+}
+
+/// All unpacked bytes of `input`; error messages refer to it as `name`.
+///
+/// # Errors
+/// Fails if reading fails, if compressed data is truncated or damaged, or if the bytes exceed
+/// [`ReadOptions::max_unpacked`].
+#[doc(hidden)]
+pub fn unpack(name: &str, input: impl Read + Send, options: &ReadOptions) -> Result<Vec<u8>> {
+    recorders::whole(&mut Source::new(name, input, options)?)
 }

@@ -3,7 +3,7 @@
 
 use crate::error::Place;
 use crate::trace::ids::Uid;
-use crate::trace::losses::Losses;
+use crate::trace::notes::Losses;
 use crate::trace::notes::Notes;
 use std::fmt;
 
