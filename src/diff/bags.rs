@@ -1,8 +1,8 @@
 //! Computes the multiset of tokens below a call (its "bag") on first use.
 
-use super::cores::Cores;
 use super::keys::Key;
 use super::outline::{Outline, Token};
+use super::weights::WRAPPERS;
 use crate::side::{PerSide, Side};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
@@ -308,6 +308,38 @@ fn common_of_like(mut a: &[(Token, u32)], mut b: &[(Token, u32)]) -> u32 {
         }
     }
     shared
+}
+
+/// The cores of the calls that one worker examines. The core of a wrapper is a chain of nested calls, each of which
+/// contains more than half of the tokens below the previous call. Each core is computed only once.
+#[derive(Debug, Default)]
+struct Cores {
+    /// All cores, one after the other.
+    calls: Vec<(Key, u32)>,
+    known: PerSide<FxHashMap<u32, Range<u32>>>,
+}
+
+impl Cores {
+    /// The ops and frames inside `call` that form its core, with their keys. The outermost of them contains more than
+    /// half of the tokens below `call`, and each of the others contains more than half of the tokens below the previous
+    /// one.
+    fn of(&mut self, side: Side, outline: &Outline<'_>, call: u32) -> &[(Key, u32)] {
+        let calls = &mut self.calls;
+        let core = self.known[side].entry(call).or_insert_with(|| {
+            let start = calls.len() as u32;
+            let chain = std::iter::successors(heaviest(outline, call), |&c| heaviest(outline, c));
+            let telling = chain.take(WRAPPERS).filter(|&call| outline.is_op_or_frame(call));
+            calls.extend(telling.map(|call| (outline.keys[call as usize], call)));
+            start..calls.len() as u32
+        });
+        &self.calls[core.start as usize..core.end as usize]
+    }
+}
+
+/// The direct child that contains more than half of the tokens below `call`.
+fn heaviest(outline: &Outline<'_>, call: u32) -> Option<u32> {
+    let most = outline.weight(call) - outline.own_weight(call);
+    outline.each_child(call).find(|&child| 2 * outline.weight(child) > most)
 }
 
 #[cfg(test)]

@@ -10,7 +10,6 @@ mod alternatives;
 mod bags;
 mod checked_pins;
 mod confidence;
-mod cores;
 mod crossing;
 mod differences;
 mod explain;

@@ -140,16 +140,6 @@ pub(super) const NEAREST: usize = 8;
 /// the similar calls that are close together. If a group of similar calls needs more repetitions, its remaining calls
 /// stay unmatched.
 pub(super) const ROUNDS: usize = 16;
-/// Some swaps of counterparts make more calls count as moved. Such a swap must reduce the distance between the
-/// counterparts by at least this factor. The value exceeds 3 for the following reason: if one call moved past all other
-/// calls, a swap that hides this move reduces the distance by a factor of 3.
-pub(super) const MUCH_NEARER: usize = 4;
-/// If [`MUCH_NEARER`] allows a swap, the number of moved calls may grow by at most this factor. Without this limit, a
-/// single moved layer might be reported as swaps of all other layers with their neighbors.
-pub(super) const MANY_MORE: usize = 3;
-/// An unmatched call may wrap calls that the opposite side makes without the wrapper. To detect such wrappers, at most
-/// this many calls inside the unmatched calls of each side are examined.
-pub(super) const LOOKED_INTO: usize = 1 << 14;
 /// Maximum distance in preorder between two calls that count as swapped neighbors: about one op.
 pub(super) const BESIDE: u32 = 48;
 /// Maximum distance in siblings between two calls that count as swapped neighbors. The size of the
@@ -166,15 +156,9 @@ pub(super) const NEAR: u32 = 512;
 /// Minimum number of evidence tokens required to match a call with an identical call below a different
 /// parent: about as many as in a module with one op. Smaller calls are often identical by chance.
 pub(super) const MOVED_ELSEWHERE: u32 = 8;
-/// In a list of at most this many siblings, no distance counts as large. A frame has a few dozen children, whereas a
-/// thread without frames has thousands of ops.
-pub(super) const SHORT_LIST: usize = 64;
-/// A call may be matched at any distance if it is the only unmatched call of its kind on its side and has at least this
-/// many evidence tokens: about one layer. A smaller call must be the only call of its kind, matched or unmatched.
+/// A call may be matched with a call below a different parent at any distance if they are the only unmatched calls of
+/// their kind and have at least this many evidence tokens: about one layer.
 pub(super) const UNMISTAKABLE: u32 = 128;
-/// Minimum number of siblings in a run that may be matched at any distance: about half of a layer. Shorter runs are often
-/// equal by chance.
-pub(super) const MOVED_RUN: usize = 12;
 /// A run of siblings may be the former contents of a missing wrapper only if it has at least this many siblings. A
 /// layer in a list without frames must have at least this many calls, too.
 pub(super) const LEAST_RUN: usize = 8;

@@ -295,25 +295,6 @@ fn a_moved_block_is_found_next_to_new_calls() {
 }
 
 #[test]
-fn the_calls_of_a_moved_layer_are_found_although_another_layer_has_them_too() {
-    let layers = |kinds: &'static str| {
-        move |t: &mut HostThread<'_>| {
-            for kind in kinds.chars() {
-                (0..15).for_each(|number| op(t, &format!("{kind}_{number}")));
-            }
-        }
-    };
-    // The first layer moves to the end, too far for its calls to be near. Each of its calls also occurs in the last
-    // layer, so no single call is unique.
-    look(layers("BAAAAAAAAAAAAAAB"), layers("AAAAAAAAAAAAAABB"), |diff| {
-        for number in 0..15 {
-            let found = counterparts(diff, &format!("aten::B_{number}"));
-            assert!(found.iter().all(Option::is_some), "{number}: {found:?}");
-        }
-    });
-}
-
-#[test]
 fn the_missing_calls_of_a_truncated_sequence_are_its_end() {
     let whole = |t: &mut HostThread<'_>| {
         for name in ["begin", "relu", "relu", "mul", "relu", "add", "relu"] {
@@ -328,65 +309,6 @@ fn the_missing_calls_of_a_truncated_sequence_are_its_end() {
     look(whole, cut, |diff| {
         assert_eq!(counterparts(diff, "aten::relu"), [Some(0), Some(1), None, None]);
     });
-}
-
-#[test]
-fn equal_modules_are_matched_by_their_instance_numbers() {
-    let norm = |t: &mut HostThread<'_>, number: usize| {
-        t.module(&format!("Norm_{number}"), |t| op(t, "norm"));
-    };
-    let forward = |t: &mut HostThread<'_>, order: &mut dyn FnMut(&mut HostThread<'_>)| {
-        t.frame("model.py(5): forward", order);
-    };
-    let before = |t: &mut HostThread<'_>| {
-        forward(t, &mut |t| {
-            norm(t, 0);
-            norm(t, 1);
-            large(t, "attention", 20);
-        });
-    };
-    let after = |t: &mut HostThread<'_>| {
-        forward(t, &mut |t| {
-            norm(t, 1);
-            large(t, "attention", 20);
-            norm(t, 0);
-        });
-    };
-    look(before, after, |diff| {
-        for number in 0..2 {
-            let name = format!("nn.Module: Norm_{number}");
-            assert_eq!(counterparts(diff, &name), [Some(0)], "{name}");
-        }
-    });
-}
-
-#[test]
-fn instance_numbers_decide_only_between_modules_with_nearly_equal_contents() {
-    let module = |t: &mut HostThread<'_>, number: usize, size: usize| {
-        t.module(&format!("Layer_{number}"), |t| large(t, "linear", size));
-    };
-    let counterpart_of_the_first = |size: usize| {
-        let before = |t: &mut HostThread<'_>| {
-            module(t, 0, 20);
-            large(t, "attention", 60);
-            module(t, 1, 20);
-        };
-        let after = |t: &mut HostThread<'_>| {
-            module(t, 1, 20);
-            module(t, 0, size);
-            large(t, "attention", 60);
-        };
-        let mut counterpart = None;
-        look(before, after, |diff| {
-            let first = calls(diff.tree(Side::Baseline), "nn.Module: Layer_0")[0];
-            let other = diff.counterpart(Side::Baseline, first);
-            counterpart = other.map(|call| diff.tree(Side::Candidate).name(call).to_owned());
-        });
-        counterpart
-    };
-    // First, one of twenty calls is removed; then, half of the calls are removed.
-    assert_eq!(counterpart_of_the_first(19).as_deref(), Some("nn.Module: Layer_0"));
-    assert_eq!(counterpart_of_the_first(10).as_deref(), Some("nn.Module: Layer_1"));
 }
 
 /// Adds one op for each letter in the string.
@@ -527,31 +449,6 @@ fn calls_that_are_equal_on_one_side_keep_their_order_even_if_counterparts_are_re
 }
 
 #[test]
-fn a_renamed_and_swapped_call_is_found_if_its_arguments_are_equal() {
-    let product = |name: &'static str, rows: i64| {
-        move |t: &mut HostThread<'_>| {
-            t.op(shaped(name, rows), |t| op(t, "transpose"));
-        }
-    };
-    let before = |t: &mut HostThread<'_>| {
-        product("aten::t", 7)(t);
-        row("ab")(t);
-    };
-    let after = |rows: i64| {
-        move |t: &mut HostThread<'_>| {
-            row("a")(t);
-            product("renamed::u", rows)(t);
-            row("b")(t);
-        }
-    };
-    look(before, after(7), |diff| {
-        assert_eq!(relations(diff, "aten::t"), [Relation::Renamed]);
-        assert_eq!(relations(diff, "aten::a"), [Relation::Moved]);
-    });
-    look(before, after(8), |diff| assert_eq!(relations(diff, "aten::t"), [Relation::OnlyBaseline]));
-}
-
-#[test]
 fn swapped_autograd_nodes_are_matched_by_the_arguments_of_the_call_inside() {
     let node = |t: &mut HostThread<'_>, rows: i64, launches: bool| {
         t.op(Op::new("autograd::engine::evaluate_function: AccumulateGrad"), |t| {
@@ -594,66 +491,6 @@ fn calls_between_equal_calls_are_matched_once_those_are_in_order() {
     look(rows("axxx", "bx"), rows("xaxx", "xb"), |diff| {
         assert_eq!(counterparts(diff, "aten::x"), in_order(4));
         assert_eq!(counterparts(diff, "cudaEventRecord"), [Some(0)]);
-    });
-}
-
-#[test]
-fn a_frame_stays_matched_even_if_its_only_call_moved_out_of_it() {
-    let (wrapped, call) = ("graph_module.py(8): call_wrapped", "graph_module.py(3): __call__");
-    let module = |t: &mut HostThread<'_>| {
-        t.module("Graph_0", |t| large(t, "linear", 8));
-    };
-    let before = |t: &mut HostThread<'_>| {
-        t.frame(wrapped, |t| t.frame(call, module));
-    };
-    let after = |t: &mut HostThread<'_>| {
-        t.frame(wrapped, |t| {
-            t.frame(call, |_| {});
-            module(t);
-        });
-    };
-    look(before, after, |diff| {
-        assert_eq!(relations(diff, call), [Relation::Same]);
-        assert_eq!(relations(diff, "nn.Module: Graph_0"), [Relation::Moved]);
-    });
-    let deeper = |t: &mut HostThread<'_>| {
-        t.frame(wrapped, |t| t.frame("caching.py(1): run", |t| t.frame(call, module)));
-    };
-    let out = |t: &mut HostThread<'_>| {
-        t.frame(wrapped, |t| {
-            t.frame("caching.py(1): run", |t| t.frame(call, |_| {}));
-            module(t);
-        });
-    };
-    look(deeper, out, |diff| assert_eq!(relations(diff, call), [Relation::Same]));
-}
-
-#[test]
-fn frames_around_calls_that_moved_to_another_thread_stay_matched() {
-    let first = |t: &mut HostThread<'_>| row("abc")(t);
-    let second = |t: &mut HostThread<'_>| {
-        t.frame("model.py(3): forward", |t| row("def")(t));
-        t.frame("model.py(9): loss", |t| row("ghi")(t));
-    };
-    let frames = |t: &mut HostThread<'_>, body: &dyn Fn(&mut HostThread<'_>)| {
-        t.frame("loop.py(5): run", |t| t.frame("loop.py(9): step", body));
-    };
-    let texts = PerSide::new(
-        TraceBuilder::cuda()
-            .thread("main", |t| {
-                frames(t, &|t| {
-                    first(t);
-                    second(t);
-                });
-            })
-            .json(),
-        TraceBuilder::cuda().thread("main", |t| frames(t, &first)).thread("worker", second).json(),
-    );
-    compare_texts(&texts, |analysis| {
-        let diff = analysis.diff();
-        for name in ["loop.py(5): run", "loop.py(9): step", "aten::a", "aten::i"] {
-            assert_eq!(counterparts(diff, name), [Some(0)], "{name}");
-        }
     });
 }
 

@@ -43,8 +43,6 @@ pub(super) struct Aligner<'a> {
     pub(super) recurring: Recurring,
     /// The calls below the matched pair whose children are being aligned.
     pub(super) scope: PerSide<Range<u32>>,
-    /// Length of the longer of the two lists that are being aligned.
-    pub(super) siblings: usize,
     /// The calls in the baseline list that is being aligned, each with its preorder position.
     pub(super) row: Vec<(u32, u32)>,
     /// Whether the lists that are being aligned are repetitions of a loop, which `anchors` recognized.
@@ -65,7 +63,6 @@ impl<'a> Aligner<'a> {
             pending: Vec::new(),
             recurring: Recurring::default(),
             scope: PerSide::from_fn(|_| 0..0),
-            siblings: 0,
             row: Vec::new(),
             is_loop: false,
             crowds: PerSide::default(),

@@ -3,16 +3,12 @@
 //! ```text
 //! trace1  to(int)    to(float)        in this order, both pairs have equal names and nearly equal
 //! trace2  to(float)  to(int)          contents; the arguments show that they were swapped
-//!
-//! trace1  t          addmm            t was renamed to u and is on the other side of addmm; addmm is
-//! trace2  addmm      u                reported as the moved call, because renames are matched in place
 //! ```
 
 use super::aligner::Aligner;
-use super::inner::first_arguments;
-use crate::diff::relation::Relation;
+use crate::diff::outline::Outline;
+use crate::diff::weights::WRAPPERS;
 use crate::side::{PerSide, Side};
-use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
@@ -45,61 +41,6 @@ impl Aligner<'_> {
                 self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b)
             });
         }
-    }
-
-    /// Dissolves matches between calls with different instance numbers if the calls with equal numbers can be matched
-    /// instead. For example, `Linear_1` is matched with `Linear_2`, but the baseline also has an unmatched `Linear_2`,
-    /// and the candidate has an unmatched `Linear_1`. The calls with equal numbers are then matched as moved.
-    pub(super) fn pair_renumbered(&mut self, lists: PerSide<&[u32]>, pairs: &mut Vec<(u32, u32)>) {
-        let (outlines, trees) = (self.outlines, self.trees);
-        let key = |side: Side, call: u32| outlines[side].keys[call as usize];
-        let token = |side: Side, call: u32| (key(side, call), trees[side].name(CallId(call)));
-        let differ = |&(a, b): &(u32, u32)| {
-            let (mine, theirs) = (token(Side::Baseline, a), token(Side::Candidate, b));
-            mine.0 == theirs.0 && mine.1 != theirs.1
-        };
-        if !pairs.iter().any(differ) {
-            return;
-        }
-        let taken = PerSide::from_fn(|side| {
-            let calls = pairs.iter().map(|&(a, b)| if side == Side::Baseline { a } else { b });
-            calls.collect::<FxHashSet<_>>()
-        });
-        let mut free = PerSide::from_fn(|side| {
-            let free = lists[side].iter().copied().filter(|call| !taken[side].contains(call));
-            free.map(|call| (token(side, call), call)).collect::<FxHashMap<_, _>>()
-        });
-        let mut exchanged = Vec::new();
-        pairs.retain(|&(a, b)| {
-            let (mine, theirs) = (token(Side::Baseline, a), token(Side::Candidate, b));
-            let twins = (free.candidate.get(&mine), free.baseline.get(&theirs));
-            let (true, (Some(&twin), Some(&other))) = (differ(&(a, b)), twins) else {
-                return true;
-            };
-            // Identical subtrees are stronger evidence than instance numbers, which only reflect the order of
-            // creation.
-            let is_exchange = self.is_equal(other, twin) && !self.is_equal(a, twin);
-            let is_renumbered =
-                !is_exchange && self.hold_the_same(a, twin) && self.hold_the_same(other, b);
-            if self.is_equal(a, b) && !is_renumbered {
-                return true;
-            }
-            free.candidate.remove(&mine);
-            free.baseline.remove(&theirs);
-            exchanged.extend([(a, twin), (other, b)]);
-            false
-        });
-        for (a, b) in exchanged {
-            self.pair(a, b, Relation::Moved);
-        }
-    }
-
-    /// Whether two calls share at least nine tenths of their tokens, in any order. Two instances of a module meet this
-    /// condition even if one instance lacks a call or runs its calls in a different order, but not if their shapes
-    /// differ.
-    fn hold_the_same(&mut self, a: u32, b: u32) -> bool {
-        let larger = self.outlines.baseline.weight(a).max(self.outlines.candidate.weight(b));
-        10 * self.bags.shared(PerSide::new(a, b)) >= 9 * larger
     }
 
     fn pair_likes(&mut self, lists: PerSide<&[u32]>, unlike: &[(u32, u32)], likeness: Likeness) {
@@ -181,61 +122,14 @@ impl Aligner<'_> {
         }
         hasher.finish()
     }
+}
 
-    /// Matches renamed calls that also swapped places with an adjacent call.
-    pub(super) fn pair_renamed_beside(
-        &mut self,
-        lists: &[PerSide<Vec<u32>>],
-        left_over: &PerSide<Vec<u32>>,
-    ) {
-        let left = self.free_of(left_over);
-        if left.baseline.is_empty() || left.candidate.is_empty() {
-            return;
-        }
-        for lists in lists {
-            let [mine, theirs] = Side::BOTH.map(|side| self.beside_free(side, &lists[side]));
-            let calls = lists.baseline.iter();
-            let passed = calls.filter_map(|y| {
-                let counterpart = self.stays(*y)?;
-                Some((*y, counterpart, *mine.get(y)?, *theirs.get(&counterpart)?))
-            });
-            let passed: Vec<_> = passed.collect();
-            for (y, counterpart, (before, behind), (before_counterpart, behind_counterpart)) in
-                passed
-            {
-                let passed = [before.zip(behind_counterpart), behind.zip(before_counterpart)];
-                for (a, b) in passed.into_iter().flatten() {
-                    let free = self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b);
-                    let gap = PerSide::new(vec![a], vec![b]);
-                    if free && self.view(&gap).is_renamed() {
-                        self.pair_in_place(a, b);
-                        self.both.links.mark_moved(y, counterpart);
-                        break;
-                    }
-                }
-            }
-        }
-    }
-
-    /// For each matched call, the unmatched calls immediately before and after it.
-    fn beside_free(&self, side: Side, list: &[u32]) -> FxHashMap<u32, (Option<u32>, Option<u32>)> {
-        let mut beside: FxHashMap<u32, (Option<u32>, Option<u32>)> = FxHashMap::default();
-        for pair in list.windows(2) {
-            let (one, two) = (pair[0], pair[1]);
-            match (self.is_free(side, one), self.is_free(side, two)) {
-                (true, false) => beside.entry(two).or_default().0 = Some(one),
-                (false, true) => beside.entry(one).or_default().1 = Some(two),
-                (true, true) | (false, false) => {}
-            }
-        }
-        beside
-    }
-
-    /// The counterpart of `call`, if `call` is an op or a frame and its name and position are unchanged.
-    fn stays(&self, call: u32) -> Option<u32> {
-        let links = self.both.links;
-        let counterpart = links.counterpart(Side::Baseline, call)?;
-        let is_kept = self.outlines.baseline.is_op_or_frame(call);
-        (is_kept && links.is_same(Side::Baseline, call)).then_some(counterpart)
-    }
+/// The arguments of a call. If a call has no arguments, as is always the case for autograd nodes and modules, returns
+/// the arguments of the first nested call that has any.
+fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
+    let calls = outline.subtree(call).take(WRAPPERS).filter(|&call| outline.is_op_or_frame(call));
+    calls
+        .map(|call| outline.arguments[call as usize])
+        .find(|&arguments| arguments != 0)
+        .unwrap_or(0)
 }

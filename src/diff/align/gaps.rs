@@ -9,7 +9,6 @@
 //! match anything on the opposite side of the gap. If it is kept, it is matched as a whole with its best counterpart (a
 //! call with a different name), and its contents can match only the contents of this counterpart.
 
-use super::inner::first_arguments;
 use super::renames::{Renames, are_out_of_proportion};
 use super::sequence;
 use super::vocabulary::Vocabulary;
@@ -423,22 +422,8 @@ impl<'a, 'b> Gap<'a, 'b> {
     /// Pairs of calls that are the same call under different names.
     pub(super) fn renamed(&mut self) -> Vec<(u32, u32)> {
         let runs = self.runs;
-        let aligned = sequence::align(&mut self.renames());
+        let mut renames = Renames::new(self.outlines, self.bags, self.words, runs);
+        let aligned = sequence::align(&mut renames);
         aligned.pairs.into_iter().map(|(a, b)| (runs.baseline[a], runs.candidate[b])).collect()
-    }
-
-    /// For a gap with one call on each side: whether the two calls are the same call under different names, although
-    /// the alignment did not put them opposite each other.
-    pub(super) fn is_renamed(&mut self) -> bool {
-        let arguments = PerSide::from_fn(|side| {
-            self.runs[side].first().map_or(0, |&call| first_arguments(self.outlines[side], call))
-        });
-        arguments.baseline != 0
-            && arguments.baseline == arguments.candidate
-            && self.renames().evidence(0, 0, false) > 0
-    }
-
-    fn renames(&mut self) -> Renames<'_, 'a> {
-        Renames::new(self.outlines, self.bags, self.words, self.runs)
     }
 }

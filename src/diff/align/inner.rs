@@ -1,19 +1,7 @@
-//! Compares two properties that help to identify a call in addition to its name: its first arguments, and nested calls
-//! with the same name.
+//! Decides whether one of two calls with the same name is a wrapper around the other.
 
 use crate::diff::outline::Outline;
-use crate::diff::weights::WRAPPERS;
 use crate::side::{PerSide, Side};
-
-/// The arguments of a call. If a call has no arguments, as is always the case for autograd nodes and modules, returns
-/// the arguments of the first nested call that has any.
-pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
-    let calls = outline.subtree(call).take(WRAPPERS).filter(|&call| outline.is_op_or_frame(call));
-    calls
-        .map(|call| outline.arguments[call as usize])
-        .find(|&arguments| arguments != 0)
-        .unwrap_or(0)
-}
 
 /// Compares two calls with the same name. Returns whether one of them is identical to a call inside the other, for
 /// example because `aten::view` calls `aten::view`. If so, the outer call is a wrapper.

@@ -46,12 +46,10 @@ impl Links {
             self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b),
             "both calls are unmatched"
         );
-        self.link_again(a, b, (relation, pass));
+        self.set(a, b, (relation, pass));
     }
 
-    /// Matches two calls that may already be matched; the caller must also rematch their former
-    /// counterparts.
-    pub(super) fn link_again(&self, a: u32, b: u32, (relation, pass): (Relation, Pass)) {
+    fn set(&self, a: u32, b: u32, (relation, pass): (Relation, Pass)) {
         let relation = OF_PARTNERS.iter().position(|&known| known == relation);
         let relation = relation.expect("a relation of matched calls") as u8;
         for (side, mine, theirs) in [(Side::Baseline, a, b), (Side::Candidate, b, a)] {
@@ -62,7 +60,7 @@ impl Links {
     }
 
     pub(super) fn mark_moved(&self, a: u32, b: u32) {
-        self.link_again(a, b, (Relation::Moved, self.pass(Side::Baseline, a)));
+        self.set(a, b, (Relation::Moved, self.pass(Side::Baseline, a)));
     }
 
     pub(super) fn pass(&self, side: Side, call: u32) -> Pass {

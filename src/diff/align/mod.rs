@@ -18,16 +18,12 @@ mod compare;
 mod exchanged;
 mod extra_layers;
 mod gaps;
-mod in_order;
 mod inner;
 mod launches;
 mod layers;
 mod lcs;
-mod left_behind;
 mod links;
 mod lone_threads;
-mod movable;
-mod moved_runs;
 mod moves;
 mod plain;
 mod recurring;
@@ -51,7 +47,6 @@ use crate::tree::{CallId, CallKind};
 use aligner::{Aligner, Both};
 use inner::is_one_inside_other;
 use links::Links;
-use moves::Likeness;
 
 pub(super) use threads::{ThreadPairs, pair_threads};
 pub(super) use vocabulary::Vocabulary;
@@ -91,30 +86,6 @@ pub(super) fn align(
     aligner.align_threads(&threads.pairs);
     links.into_pairing()
 }
-
-/// The calls below a matched pair that the alignment of siblings left unmatched.
-struct LeftOver<'s> {
-    /// The lists that were aligned: first the children, then the contents of expanded wrappers.
-    lists: &'s [PerSide<Vec<u32>>],
-    /// The runs of unmatched calls between two matches.
-    gaps: &'s [PerSide<Vec<u32>>],
-    /// The calls in all gaps.
-    calls: &'s PerSide<Vec<u32>>,
-}
-
-/// A pass over the calls that the alignment of siblings left unmatched.
-type OverGaps = fn(&mut Aligner<'_>, &LeftOver<'_>);
-
-/// The passes over unmatched calls; the pass with the most certain matches comes first.
-const OVER_GAPS: [(Pass, OverGaps); 7] = [
-    (Pass::EqualNear, |me, left| me.pair_moved(left.calls, Likeness::EqualNear)),
-    (Pass::MovedRuns, |me, left| me.pair_moved_runs(left.gaps)),
-    (Pass::Launches, |me, left| left.gaps.iter().for_each(|gap| me.pair_launches(gap))),
-    (Pass::Renamed, |me, left| left.gaps.iter().for_each(|gap| me.pair_renamed(gap))),
-    (Pass::SimilarNear, |me, left| me.pair_moved(left.calls, Likeness::SimilarNear)),
-    (Pass::RenamedNeighbours, |me, left| me.pair_renamed_beside(left.lists, left.calls)),
-    (Pass::Far, |me, left| me.pair_moved(left.calls, Likeness::Far)),
-];
 
 impl<'a> Aligner<'a> {
     /// Matches the calls that the user pinned to each other, and aligns their contents.
@@ -208,36 +179,27 @@ impl<'a> Aligner<'a> {
         }
         self.run(Pass::ExtraLayers, |me| me.set_aside_extra_layers(&mut lists));
         let mut gaps = Vec::new();
-        let (first, mut done) = (self.pending.len(), Vec::new());
-        self.siblings = lists.baseline.len().max(lists.candidate.len());
         self.row.clear();
         let baseline = self.outlines.baseline;
         self.row.extend(lists.baseline.iter().map(|&call| (baseline.position(call), call)));
         self.is_loop = false;
         let mut work = vec![lists];
         while let Some(lists) = work.pop() {
-            let found = self.align_siblings(lists.as_ref().map(Vec::as_slice));
-            // Swaps are detected before wrappers are expanded, because a call that swapped places with its
-            // neighbor is not a wrapper.
-            self.note_crowds(&found);
-            self.run(Pass::Neighbours, |me| me.pair_moved(&joined(&found), Likeness::Beside));
-            for gap in found {
-                let gap = self.free_of(&gap);
+            for gap in self.align_siblings(lists.as_ref().map(Vec::as_slice)) {
                 match self.opened(&gap) {
                     // Some calls inside the expanded wrappers may already be matched.
                     Some(opened) => work.push(self.free_of(&opened)),
                     None => gaps.push(gap),
                 }
             }
-            done.push(lists);
         }
-        let left_over = joined(&gaps);
+        let left_over = PerSide::from_fn(|side| -> Vec<u32> {
+            gaps.iter().flat_map(|gap| gap[side].iter().copied()).collect()
+        });
         self.note_crowds(&gaps);
-        let left = LeftOver { lists: &done, gaps: &gaps, calls: &left_over };
-        for (pass, run) in OVER_GAPS {
-            self.run(pass, |me| run(me, &left));
-        }
-        self.run(Pass::EqualInOrder, |me| me.keep_equal_in_order(&done, first));
+        self.run(Pass::EqualNear, |me| me.pair_moved(&left_over));
+        self.run(Pass::Launches, |me| gaps.iter().for_each(|gap| me.pair_launches(gap)));
+        self.run(Pass::Renamed, |me| gaps.iter().for_each(|gap| me.pair_renamed(gap)));
         self.bags.tidy();
     }
 
@@ -271,8 +233,7 @@ impl<'a> Aligner<'a> {
             self.recurring.forget_open();
         }
         let pairs = aligned.pairs.into_iter().map(|(i, j)| siblings.calls(i, j));
-        let mut pairs: Vec<_> = pairs.collect();
-        self.run(Pass::InstanceNumbers, |me| me.pair_renumbered(lists, &mut pairs));
+        let pairs: Vec<_> = pairs.collect();
         let (firm, unlike): (Vec<_>, Vec<_>) =
             pairs.into_iter().partition(|&(a, b)| self.is_equal(a, b));
         self.run(Pass::Siblings, |me| firm.into_iter().for_each(|(a, b)| me.pair_in_place(a, b)));
@@ -344,8 +305,4 @@ impl<'a> Aligner<'a> {
             self.pair_in_place(a, b);
         }
     }
-}
-
-fn joined(gaps: &[PerSide<Vec<u32>>]) -> PerSide<Vec<u32>> {
-    PerSide::from_fn(|side| gaps.iter().flat_map(|gap| gap[side].iter().copied()).collect())
 }

@@ -1,9 +1,8 @@
 //! Matches moved calls: unmatched calls below the same matched pair whose order differs between the sides.
 //!
-//! Identical subtrees are matched first, then subtrees that differ only in kernel names, then calls with the
-//! same key that share at least half of their contents. Among several possible counterparts, the nearest is
-//! chosen. Nearby similar calls are matched before distant identical calls, because a trace of repeated steps
-//! always contains an identical call somewhere.
+//! Identical subtrees are matched first, then subtrees that differ only in kernel names. Among several possible
+//! counterparts, the nearest is chosen. Distant calls are not matched, because a trace of repeated steps always contains
+//! an identical call somewhere.
 //!
 //! The last pass matches unmatched calls whose callers are not matched with each other, such as a
 //! module that has a new caller.
@@ -12,11 +11,11 @@ use super::aligner::Aligner;
 use super::inner::is_one_inside_other;
 use crate::diff::relation::Relation;
 use crate::diff::weights::{
-    BESIDE, CROWD, LOOKED_INTO, MOVED_ELSEWHERE, NEAR, NEAREST, PART_OF_CROWD, ROUNDS, SHORT_LIST,
-    SIBLINGS_BESIDE, UNMISTAKABLE,
+    BESIDE, CROWD, MOVED_ELSEWHERE, NEAR, NEAREST, PART_OF_CROWD, ROUNDS, SIBLINGS_BESIDE,
+    UNMISTAKABLE,
 };
 use crate::side::{PerSide, Side};
-use crate::tree::CallId;
+use crate::tree::{CallId, CallKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An unmatched call and its position in baseline preorder. For a candidate call, this is the position that the call
@@ -27,22 +26,6 @@ struct Lost {
     place: u32,
     /// Number of siblings in the call's gap; 0 if no gap is crowded.
     crowd: usize,
-}
-
-/// How similar and how close two calls must be to be matched as moved.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Likeness {
-    /// Matches calls with at most one sibling between them: first identical subtrees, then subtrees that differ only in
-    /// kernel names, then calls with the same key that share at least half of their contents.
-    Beside,
-    /// Matches identical subtrees that are near each other, then nearby subtrees that differ only in kernel names.
-    EqualNear,
-    /// Matches nearby calls that have the same key and share at least half of their contents.
-    SimilarNear,
-    /// Matches calls at any distance: first unique identical subtrees, then unique subtrees that differ only in kernel
-    /// names, then unique calls with the same key that share at least half of their contents or have the same
-    /// arguments. In a short list, identical subtrees need not be unique, because no distance in the list is large.
-    Far,
 }
 
 impl Aligner<'_> {
@@ -59,49 +42,16 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches the unmatched calls that moved between two lists.
-    pub(super) fn pair_moved(&mut self, left_over: &PerSide<Vec<u32>>, likeness: Likeness) {
-        if left_over.baseline.is_empty() || left_over.candidate.is_empty() {
-            return;
-        }
-        match likeness {
-            Likeness::EqualNear => self.pair_by(&self.lost_launches(left_over), BESIDE, exact_of),
-            Likeness::Far => self.pair_the_only(&self.lost_launches(left_over), exact_of),
-            Likeness::Beside | Likeness::SimilarNear => {}
-        }
+    /// Matches the unmatched calls that moved: identical subtrees that are near each other, then nearby subtrees that
+    /// differ only in kernel names.
+    pub(super) fn pair_moved(&mut self, left_over: &PerSide<Vec<u32>>) {
+        let launches = |me: &Self, side: Side, call| me.outlines[side].is_launch(call);
+        let lost = self.lost(&self.that_may_move(left_over, launches), exact_of);
+        self.pair_by(&lost, BESIDE, exact_of);
         let hosts = |me: &Self, side: Side, call| me.outlines[side].is_op_or_frame(call);
-        let mut hosts = self.that_may_move(left_over, hosts);
-        if likeness == Likeness::Beside {
-            hosts = self.without_wrapped(&hosts);
-        }
-        let lost = self.lost(&hosts, key_of);
-        if lost.baseline.is_empty() {
-            return;
-        }
-        let shape_of = |me: &Self, side: Side, call: u32| me.outlines[side].shape[call as usize];
-        match likeness {
-            Likeness::Beside => {
-                self.pair_by(&lost, BESIDE, exact_of);
-                self.pair_by(&lost, BESIDE, shape_of);
-                self.pair_by(&lost, BESIDE, key_of);
-            }
-            Likeness::EqualNear => {
-                self.pair_by(&lost, NEAR, exact_of);
-                self.pair_by(&lost, NEAR, shape_of);
-            }
-            Likeness::SimilarNear => self.pair_by(&lost, NEAR, key_of),
-            Likeness::Far if self.siblings <= SHORT_LIST => {
-                self.pair_by(&lost, u32::MAX, exact_of);
-                self.pair_by(&lost, u32::MAX, shape_of);
-                let only = self.only_left(&lost, key_of);
-                self.pair_each(only);
-            }
-            Likeness::Far => {
-                self.pair_the_only(&lost, exact_of);
-                self.pair_the_only(&lost, shape_of);
-                self.pair_the_only(&lost, key_of);
-            }
-        }
+        let lost = self.lost(&self.that_may_move(left_over, hosts), shape_of);
+        self.pair_by(&lost, NEAR, exact_of);
+        self.pair_by(&lost, NEAR, shape_of);
     }
 
     /// Matches calls that have the same token and are near each other. Launches are included only if the
@@ -122,7 +72,7 @@ impl Aligner<'_> {
     }
 
     /// Matches identical subtrees whose callers are not matched with each other, outermost first. The subtrees must be
-    /// near each other or unique in both traces.
+    /// near each other, or large and unique among the unmatched calls of both traces.
     pub(super) fn pair_moved_elsewhere(&mut self) {
         let outlines = self.outlines;
         let large = |me: &Self, side: Side, call: u32| {
@@ -133,33 +83,24 @@ impl Aligner<'_> {
             let roots = outlines[side].roots().into_iter();
             roots.flat_map(|root| self.entirely_free_below(side, root)).collect()
         });
-        let lost = self.lost(&self.that_may_move(&free, large), key_of);
-        if lost.baseline.is_empty() || lost.candidate.is_empty() {
-            return;
-        }
-        self.scope = outlines.map(|outline| 0..outline.len() as u32);
-        let shape_of = |me: &Self, side: Side, call: u32| me.outlines[side].shape[call as usize];
+        let lost = self.lost(&self.that_may_move(&free, large), shape_of);
         for (mine, theirs) in self.groups_by(&lost, shape_of) {
+            let is_unmistakable = match (&mine[..], &theirs[..]) {
+                ([only], [_]) => outlines.baseline.weight(only.call) >= UNMISTAKABLE,
+                (_, _) => false,
+            };
+            self.scope = outlines.map(|outline| 0..outline.len() as u32);
             // The calls in a group are not siblings, so only the distance in preorder determines whether they are near
             // each other.
             self.row.clear();
-            self.pair_group(&mine, &theirs, NEAR);
+            self.pair_group(&mine, &theirs, if is_unmistakable { u32::MAX } else { NEAR });
             self.descend();
         }
-        self.scope = outlines.map(|outline| 0..outline.len() as u32);
-        self.row.clear();
-        self.pair_the_only(&lost, exact_of);
-        self.descend();
-    }
-
-    fn lost_launches(&self, left_over: &PerSide<Vec<u32>>) -> PerSide<Vec<Lost>> {
-        let launches = |me: &Self, side: Side, call| me.outlines[side].is_launch(call);
-        self.lost(&self.that_may_move(left_over, launches), key_of)
     }
 
     /// The unmatched calls that may have moved, in preorder. `may_move` never accepts GPU events or queries, because
     /// they are only matched in place. `may_move` accepts launches only if the compared token depends on their kernels.
-    pub(super) fn that_may_move(
+    fn that_may_move(
         &self,
         left_over: &PerSide<Vec<u32>>,
         may_move: impl Fn(&Self, Side, u32) -> bool,
@@ -210,32 +151,6 @@ impl Aligner<'_> {
         })
     }
 
-    /// Drops calls that are identical to a call inside an unmatched call on the opposite side. The enclosing call may
-    /// be a wrapper, and wrappers are expanded before their contents can count as moved. Kernel names are usually
-    /// ignored, because all of them may differ, for example on different platforms. They are compared only if an
-    /// unmatched call on the opposite side equals the call, including its kernel names.
-    fn without_wrapped(&self, free: &PerSide<Vec<u32>>) -> PerSide<Vec<u32>> {
-        let known = PerSide::from_fn(|side| {
-            let outline = self.outlines[side];
-            let below = free[side].iter().flat_map(|&call| call + 1..outline.end(call));
-            let below = below.take(LOOKED_INTO);
-            let hashes =
-                below.map(|call| (outline.exact[call as usize], outline.shape[call as usize]));
-            let (exact, shapes): (FxHashSet<u64>, FxHashSet<u64>) = hashes.unzip();
-            let beside = free[side].iter().map(|&call| outline.exact[call as usize]);
-            (exact, shapes, beside.collect::<FxHashSet<u64>>())
-        });
-        PerSide::from_fn(|side| {
-            let outline = self.outlines[side];
-            let (exact, shapes, beside) = &known[side.other()];
-            let is_wrapped = |call: u32| {
-                let (whole, shape) = (outline.exact[call as usize], outline.shape[call as usize]);
-                exact.contains(&whole) || (!beside.contains(&whole) && shapes.contains(&shape))
-            };
-            free[side].iter().copied().filter(|&call| !is_wrapped(call)).collect()
-        })
-    }
-
     /// The positions of one side's calls in baseline preorder. The position of a candidate call depends on the last
     /// matched call before it. The position directly follows the counterpart of this matched call. If the matched call
     /// is the candidate call's caller, the position is instead the first position inside the caller's counterpart.
@@ -283,84 +198,6 @@ impl Aligner<'_> {
     ) {
         for (mine, theirs) in self.groups_by(lost, token) {
             self.pair_group(&mine, &theirs, reach);
-        }
-    }
-
-    /// Matches unmatched calls whose token is unique on both sides. A small call's token may be unique among the
-    /// unmatched calls by chance, so it must be unique among all calls of the scope. For large calls, such as steps,
-    /// uniqueness among the unmatched calls is enough.
-    fn pair_the_only(
-        &mut self,
-        lost: &PerSide<Vec<Lost>>,
-        token: impl Fn(&Self, Side, u32) -> u64,
-    ) {
-        let mut only = self.only_left(lost, &token);
-        let counts = PerSide::from_fn(|side| {
-            let calls =
-                only.iter().map(|(a, b)| if side == Side::Baseline { a.call } else { b.call });
-            let tokens: FxHashMap<u64, u32> =
-                calls.map(|call| (token(self, side, call), 0)).collect();
-            self.count_in_scope(side, tokens, &token)
-        });
-        only.retain(|(a, b)| {
-            let alone = |side: Side, call: u32| {
-                counts[side][&token(self, side, call)] <= 1
-                    || self.outlines[side].weight(call) >= UNMISTAKABLE
-            };
-            alone(Side::Baseline, a.call) && alone(Side::Candidate, b.call)
-        });
-        self.pair_each(only);
-    }
-
-    /// Pairs of calls with the same token, if each side has only one unmatched call with this
-    /// token.
-    fn only_left(
-        &self,
-        lost: &PerSide<Vec<Lost>>,
-        token: impl Fn(&Self, Side, u32) -> u64,
-    ) -> Vec<(Lost, Lost)> {
-        let groups = self.groups_by(lost, token).into_iter();
-        groups
-            .filter_map(|(mine, theirs)| match (&mine[..], &theirs[..]) {
-                ([mine], [theirs]) => Some((*mine, *theirs)),
-                (_, _) => None,
-            })
-            .collect()
-    }
-
-    fn pair_each(&mut self, only: Vec<(Lost, Lost)>) {
-        for (a, b) in only {
-            self.pair_group(&[a], &[b], u32::MAX);
-            self.pair_by_arguments(a.call, b.call);
-        }
-    }
-
-    /// Counts how often each token occurs in the scope, at any depth.
-    fn count_in_scope(
-        &self,
-        side: Side,
-        mut counts: FxHashMap<u64, u32>,
-        token: impl Fn(&Self, Side, u32) -> u64,
-    ) -> FxHashMap<u64, u32> {
-        if !counts.is_empty() {
-            for call in self.scope[side].clone() {
-                if let Some(count) = counts.get_mut(&token(self, side, call)) {
-                    *count += 1;
-                }
-            }
-        }
-        counts
-    }
-
-    /// Matches two unmatched calls if their arguments are the same, regardless of their contents.
-    fn pair_by_arguments(&mut self, a: u32, b: u32) {
-        let arguments = PerSide::new(
-            self.outlines.baseline.arguments[a as usize],
-            self.outlines.candidate.arguments[b as usize],
-        );
-        let free = self.is_free(Side::Baseline, a) && self.is_free(Side::Candidate, b);
-        if free && arguments.baseline != 0 && arguments.baseline == arguments.candidate {
-            self.pair(a, b, Relation::Moved);
         }
     }
 
@@ -488,6 +325,75 @@ impl Aligner<'_> {
         rank(one).abs_diff(rank(two)) <= SIBLINGS_BESIDE && are_within()
     }
 
+    /// Whether the baseline call `a` may have moved to the position of the candidate call `b`. If the ops
+    /// that call `a` and `b` have different names, the counterpart of `a`'s caller must contain `b`, or the
+    /// counterpart of `b`'s caller must contain `a`. The shapes of `a` and `b` must be equal if the op moved
+    /// to a different caller, or if no op calls it and it moved within the top level of a thread.
+    fn can_have_moved(&self, a: u32, b: u32) -> bool {
+        if self.outlines.baseline.kind(a) != CallKind::Op {
+            let shape = |side: Side, call: u32| self.outlines[side].shape[call as usize];
+            return !self.are_repetitions(a, b)
+                || shape(Side::Baseline, a) == shape(Side::Candidate, b);
+        }
+        let calls = PerSide::new(a, b);
+        let above = PerSide::from_fn(|side| {
+            let (tree, scope) = (self.trees[side], &self.scope[side]);
+            let inside = tree.ancestors(CallId(calls[side])).take_while(|op| scope.contains(&op.0));
+            inside.map(|op| op.0).find(|&op| self.outlines[side].kind(op) == CallKind::Op)
+        });
+        let is_common = match (above.baseline, above.candidate) {
+            (Some(one), Some(two)) => {
+                let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+                let is_below = |side: Side, caller: u32, call: u32| {
+                    let counterpart = self.both.links.counterpart(side, caller);
+                    let outline = self.outlines[side.other()];
+                    counterpart.is_some_and(|above| (above + 1..outline.end(above)).contains(&call))
+                };
+                let is_common =
+                    is_below(Side::Baseline, one, b) || is_below(Side::Candidate, two, a);
+                if !is_common && x.keys[one as usize] != y.keys[two as usize] {
+                    return false;
+                }
+                is_common
+            }
+            (None, _) | (_, None) => {
+                let caller = self.scope.baseline.start.checked_sub(1);
+                caller.is_some_and(|caller| self.outlines.baseline.is_op_or_frame(caller))
+            }
+        };
+        is_common || self.have_equal_shapes(a, b)
+    }
+
+    /// Whether two frames are repetitions that differ, in a loop whose other repetitions are matched: `f(1)` did not
+    /// become `f(5)` and move past `f(2)` to `f(4)`.
+    fn are_repetitions(&self, a: u32, b: u32) -> bool {
+        let calls = PerSide::new(a, b);
+        let name = |side: Side, call: u32| self.trees[side].name(CallId(call));
+        let is_repeated = |side: Side| {
+            let (outline, call) = (self.outlines[side], calls[side]);
+            let next = outline.end(call);
+            self.scope[side].contains(&next)
+                && outline.kind(next) == CallKind::Frame
+                && !self.is_free(side, next)
+                && name(side, next) == name(side, call)
+        };
+        let alike = self.outlines.baseline.kind(a) == CallKind::Frame
+            && name(Side::Baseline, a) == name(Side::Candidate, b);
+        alike && Side::BOTH.into_iter().any(is_repeated)
+    }
+
+    /// Whether the inputs of two calls have equal shapes. Calls without recorded shapes count as equal.
+    fn have_equal_shapes(&self, a: u32, b: u32) -> bool {
+        let calls = PerSide::new(a, b);
+        let [mine, theirs] = Side::BOTH.map(|side| {
+            let (tree, trace) = (self.trees[side], self.trees[side].trace());
+            let event = tree.event(CallId(calls[side]));
+            let id = event.and_then(|event| trace.arguments_id(event));
+            id.map(|id| trace.text(trace.arguments(id).dims))
+        });
+        mine.zip(theirs).is_none_or(|(mine, theirs)| mine == theirs)
+    }
+
     /// Whether the subtrees of two calls share at least half of their tokens.
     fn is_alike(&mut self, a: u32, b: u32) -> bool {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
@@ -517,6 +423,7 @@ fn exact_of(aligner: &Aligner<'_>, side: Side, call: u32) -> u64 {
     aligner.outlines[side].exact[call as usize]
 }
 
-fn key_of(aligner: &Aligner<'_>, side: Side, call: u32) -> u64 {
-    u64::from(aligner.outlines[side].keys[call as usize].0)
+/// The hash of a call's subtree, without kernel names.
+fn shape_of(aligner: &Aligner<'_>, side: Side, call: u32) -> u64 {
+    aligner.outlines[side].shape[call as usize]
 }
