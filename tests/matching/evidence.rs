@@ -258,50 +258,8 @@ fn an_op_that_casts_and_calls_itself_is_expanded_even_if_its_lowering_differs() 
     });
 }
 
-/// Adds 400 different ops, so that the calls before and after these ops are farther apart than two calls in a layer.
-fn far(t: &mut HostThread<'_>, from: usize) {
-    for number in from..from + 400 {
-        t.leaf(shaped(&format!("aten::op_{number}"), 3));
-    }
-}
-
 fn mul(t: &mut HostThread<'_>) {
     t.op(shaped("aten::mul", 3), |t| t.kernel("mul", 5.0));
-}
-
-#[test]
-fn a_distant_op_is_matched_only_if_there_is_no_other() {
-    let to_front = |t: &mut HostThread<'_>| {
-        mul(t);
-        far(t, 0);
-        far(t, 400);
-    };
-    let to_back = |t: &mut HostThread<'_>| {
-        far(t, 0);
-        far(t, 400);
-        mul(t);
-    };
-    look(to_front, to_back, |diff| {
-        assert_eq!(relation(diff, Side::Baseline, "aten::mul").0, Relation::Moved);
-    });
-    let first_of_two = |t: &mut HostThread<'_>| {
-        mul(t);
-        far(t, 0);
-        mul(t);
-        far(t, 400);
-    };
-    let last_of_two = |t: &mut HostThread<'_>| {
-        far(t, 0);
-        mul(t);
-        far(t, 400);
-        mul(t);
-    };
-    look(first_of_two, last_of_two, |diff| {
-        let muls = calls(diff.tree(Side::Baseline), "aten::mul");
-        let relations: Vec<Relation> =
-            muls.iter().map(|&call| diff.relation(Side::Baseline, call)).collect();
-        assert_eq!(relations, [Relation::OnlyBaseline, Relation::Same]);
-    });
 }
 
 #[test]

@@ -317,18 +317,6 @@ fn row(letters: &'static str) -> impl Fn(&mut HostThread<'_>) {
 }
 
 #[test]
-fn equal_calls_keep_their_order_if_other_calls_moved_past_them() {
-    // The difference has two explanations: either a single x moved to the front, or a y and a z moved a short distance.
-    look(row("ayxxzxxb"), row("axyxxzxb"), |diff| {
-        for name in ["aten::x", "x"] {
-            assert_eq!(counterparts(diff, name), in_order(4), "{name}");
-        }
-        let moved = relations(diff, "aten::x");
-        assert_eq!(moved.iter().filter(|&&relation| relation == Relation::Moved).count(), 2);
-    });
-}
-
-#[test]
 fn one_call_that_moved_past_its_equals_is_not_reported_as_three_moves() {
     look(row("axbxcxde"), row("abxcxdxe"), |diff| {
         assert_eq!(counterparts(diff, "aten::x"), [Some(2), Some(0), Some(1)]);
@@ -374,45 +362,6 @@ fn equal_calls_that_moved_with_their_neighbours_stay_next_to_them() {
 }
 
 #[test]
-fn equal_blocks_keep_their_order_even_if_one_of_them_changed() {
-    let block = |t: &mut HostThread<'_>, inner: &str| {
-        t.op(shaped("aten::up", 3), |t| op(t, inner));
-        for name in ["relu", "down", "drop", "add", "norm"] {
-            op(t, name);
-        }
-    };
-    let before = |t: &mut HostThread<'_>| {
-        op(t, "begin");
-        block(t, "gemm");
-        row("qkvsop")(t);
-        block(t, "gemm");
-        op(t, "end");
-    };
-    let after = |t: &mut HostThread<'_>| {
-        op(t, "begin");
-        block(t, "gemm_v2");
-        block(t, "gemm");
-        row("qkvsop")(t);
-        op(t, "end");
-    };
-    look(before, after, |diff| {
-        for name in ["aten::up", "aten::down", "aten::norm"] {
-            assert_eq!(counterparts(diff, name), in_order(2), "{name}");
-        }
-    });
-}
-
-#[test]
-fn equal_calls_keep_their_order_if_several_were_swapped() {
-    let before = row("xyxyxyxyxyxyxyxyxyxyxyxyxyxyab");
-    let after = row("xxyyxyxxyyxyxyxyxyxyxyxyxyxyab");
-    look(before, after, |diff| {
-        assert_eq!(counterparts(diff, "aten::x"), in_order(14));
-        assert_eq!(counterparts(diff, "aten::y"), in_order(14));
-    });
-}
-
-#[test]
 fn a_few_moved_calls_are_not_reported_as_a_whole_row_of_moves() {
     // The second of seven x ops moved to the front, and a different x moved past a y. If all x ops kept their relative
     // order, six of these ops would count as moved.
@@ -420,32 +369,6 @@ fn a_few_moved_calls_are_not_reported_as_a_whole_row_of_moves() {
         let moved = relations(diff, "aten::x").into_iter();
         assert!(moved.filter(|&relation| relation == Relation::Moved).count() <= 2);
     });
-}
-
-#[test]
-fn equal_calls_keep_their_order_even_if_a_wrapper_contains_some_of_them() {
-    let after = |t: &mut HostThread<'_>| {
-        t.op(shaped("aten::v", 3), |t| t.kernel("x", 5.0));
-        row("xxx")(t);
-        t.op(shaped("aten::wrapper", 3), row("xx"));
-        row("e")(t);
-    };
-    // In the candidate, the op that encloses the first x is named `v`.
-    look(row("xxxxxxe"), after, |diff| {
-        assert_eq!(counterparts(diff, "x"), in_order(6));
-    });
-}
-
-#[test]
-fn calls_that_are_equal_on_one_side_keep_their_order_even_if_counterparts_are_renamed() {
-    let after = |t: &mut HostThread<'_>| {
-        row("y")(t);
-        t.op(shaped("aten::v", 3), |t| t.kernel("x", 5.0));
-        row("x")(t);
-        t.op(shaped("aten::wrapper", 3), row("xx"));
-        row("e")(t);
-    };
-    look(row("yxxxyxe"), after, |diff| assert_eq!(counterparts(diff, "x"), in_order(4)));
 }
 
 #[test]
@@ -476,21 +399,6 @@ fn swapped_autograd_nodes_are_matched_by_the_arguments_of_the_call_inside() {
     };
     look(before, after, |diff| {
         assert_eq!(counterparts(diff, "AccumulateGrad"), [Some(1), Some(0)]);
-    });
-}
-
-#[test]
-fn calls_between_equal_calls_are_matched_once_those_are_in_order() {
-    let rows = |before: &'static str, behind: &'static str| {
-        move |t: &mut HostThread<'_>| {
-            row(before)(t);
-            t.call("cudaEventRecord");
-            row(behind)(t);
-        }
-    };
-    look(rows("axxx", "bx"), rows("xaxx", "xb"), |diff| {
-        assert_eq!(counterparts(diff, "aten::x"), in_order(4));
-        assert_eq!(counterparts(diff, "cudaEventRecord"), [Some(0)]);
     });
 }
 

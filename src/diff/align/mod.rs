@@ -200,6 +200,7 @@ impl<'a> Aligner<'a> {
         self.run(Pass::EqualNear, |me| me.pair_moved(&left_over));
         self.run(Pass::Launches, |me| gaps.iter().for_each(|gap| me.pair_launches(gap)));
         self.run(Pass::Renamed, |me| gaps.iter().for_each(|gap| me.pair_renamed(gap)));
+        self.run(Pass::SimilarNear, |me| me.pair_similar(&left_over));
         self.bags.tidy();
     }
 

@@ -1,7 +1,8 @@
 //! Matches moved calls: unmatched calls below the same matched pair whose order differs between the sides.
 //!
-//! Identical subtrees are matched first, then subtrees that differ only in kernel names. Among several possible
-//! counterparts, the nearest is chosen. Distant calls are not matched, because a trace of repeated steps always contains
+//! Identical subtrees are matched first, then subtrees that differ only in kernel names, then calls with the same key
+//! that share at least half of their contents. Among several possible counterparts, the nearest is chosen. Distant calls
+//! are not matched, because a trace of repeated steps always contains
 //! an identical call somewhere.
 //!
 //! The last pass matches unmatched calls whose callers are not matched with each other, such as a
@@ -52,6 +53,13 @@ impl Aligner<'_> {
         let lost = self.lost(&self.that_may_move(left_over, hosts), shape_of);
         self.pair_by(&lost, NEAR, exact_of);
         self.pair_by(&lost, NEAR, shape_of);
+    }
+
+    /// Matches nearby unmatched calls that have the same key and share at least half of their contents.
+    pub(super) fn pair_similar(&mut self, left_over: &PerSide<Vec<u32>>) {
+        let hosts = |me: &Self, side: Side, call| me.outlines[side].is_op_or_frame(call);
+        let lost = self.lost(&self.that_may_move(left_over, hosts), key_of);
+        self.pair_by(&lost, NEAR, key_of);
     }
 
     /// Matches calls that have the same token and are near each other. Launches are included only if the
@@ -426,4 +434,8 @@ fn exact_of(aligner: &Aligner<'_>, side: Side, call: u32) -> u64 {
 /// The hash of a call's subtree, without kernel names.
 fn shape_of(aligner: &Aligner<'_>, side: Side, call: u32) -> u64 {
     aligner.outlines[side].shape[call as usize]
+}
+
+fn key_of(aligner: &Aligner<'_>, side: Side, call: u32) -> u64 {
+    u64::from(aligner.outlines[side].keys[call as usize].0)
 }
