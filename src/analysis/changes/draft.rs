@@ -34,6 +34,10 @@ pub(super) struct Draft {
     pub(super) functions: PerSide<BTreeMap<String, u64>>,
     /// Values that changed, as pairs of a baseline value and a candidate value, with counts.
     pub(super) pairs: BTreeMap<(String, String), u64>,
+    /// Sizes that changed, as a dimension and its sizes on both sides, with counts.
+    pub(super) sizes: BTreeMap<(usize, u64, u64), u64>,
+    /// How often something is called or used on each side, if the change is about this number.
+    pub(super) counts: Option<PerSide<u64>>,
     /// Position in the program where the change first occurs.
     pub(super) position: Position,
     /// Number of cheap changes in Python code at other positions that were combined with this change.
@@ -150,6 +154,8 @@ impl<'a> Drafts<'a> {
                 names: PerSide::default(),
                 functions: PerSide::default(),
                 pairs: BTreeMap::new(),
+                sizes: BTreeMap::new(),
+                counts: None,
                 position: Position::default(),
                 other_positions: 0,
                 has_forward: false,

@@ -51,6 +51,7 @@ use rules::folds::FOLDS;
 use rustc_hash::FxHashSet;
 pub(super) use scale::Scale;
 use std::cmp::Reverse;
+use subject::Subject;
 use survey::Modules;
 
 /// The changes between the two programs, and the cost of each change per step.
@@ -72,6 +73,8 @@ pub struct Changes {
     /// The exact sum of all costs, in the unit of `scale`.
     sum: i128,
     has_work: bool,
+    /// Where and how fast live memory grows, if it does on one side only, or faster than on the other.
+    memory_growth: Option<String>,
     identity: Identity,
     has_arguments: bool,
     matched_share: f64,
@@ -210,9 +213,13 @@ impl Changes {
         let mut costs = Costs::of(&drafts, &of_rows, scale);
         costs.combine_python(&mut drafts);
         let mut list: Vec<(i128, i128, Change)> = Vec::new();
+        let mut memory_growth = None;
         for (at, draft) in drafts.all().iter().enumerate() {
             if drafts.resolve(at) != at {
                 continue;
+            }
+            if let Subject::Leak { grows, .. } = &draft.subject {
+                memory_growth = Some(grows.clone());
             }
             let consequences = draft.consequences.iter().map(|(node, _)| node);
             let (busy, idle) = costs.of_drafts.remove(&at).unwrap_or_default();
@@ -265,6 +272,7 @@ impl Changes {
             scale,
             sum: exact.iter().sum(),
             has_work: identity.has_matches() || !ledger.rows().is_empty(),
+            memory_growth,
             identity,
             has_arguments: facts.has_arguments,
             matched_share: facts.matched_share(),
@@ -399,6 +407,12 @@ impl Changes {
     /// Difference per step, candidate − baseline, in the time that cannot be attributed to a call.
     pub fn unexplained(&self) -> Nanos {
         self.unexplained
+    }
+
+    /// Where and how fast live memory grows from step to step, such as `on gpu 0 grows by 275.6 MB per step`; `None` if it
+    /// does not differ between the sides.
+    pub(crate) fn memory_growth(&self) -> Option<&str> {
+        self.memory_growth.as_deref()
     }
 
     /// The five parts of the step-time difference that are not caused by any change.

@@ -23,16 +23,8 @@ pub(super) fn value(text: &str) -> String {
     }
 }
 
-/// The most frequent pair of a baseline value and a candidate value, parsed as numbers.
-pub(super) fn top_counts(draft: &Draft) -> (u64, u64) {
-    let (one, two) = top_pair(draft);
-    let number = |text: &str| text.parse().unwrap_or_default();
-    (number(one), number(two))
-}
-
-/// A phrase with the number of outermost ops in a change, such as `at 22 ops per step`. For changes without
-/// ops, such as graph launches, the phrase counts calls: `at 2 calls per step`.
-pub(super) fn sites(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String {
+/// The number of outermost ops in a change.
+pub(super) fn outermost_ops(diff: &TraceDiff, draft: &Draft) -> u64 {
     let merged = diff.merged();
     let (mut count, mut end) = (0, 0);
     let mut nodes = draft.nodes.clone();
@@ -50,8 +42,13 @@ pub(super) fn sites(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String {
         end = below.unwrap_or(merged.len());
         count += 1;
     }
-    let noun = if count == 0 { "call" } else { "op" };
-    let count = if count == 0 { draft.nodes.len() as u64 } else { count };
+    count
+}
+
+/// A phrase with the number of outermost ops in a change, such as `at 22 ops per step`. For changes without
+/// ops, such as graph launches, the phrase counts calls: `at 2 calls per step`.
+pub(super) fn sites(draft: &Draft, ops: u64, scale: Scale) -> String {
+    let (count, noun) = if ops == 0 { (draft.nodes.len() as u64, "call") } else { (ops, "op") };
     let (unit, suffix) = scale.unit(&[PerSide::new(count, count)]);
     let per = per_step(scale, &suffix);
     format!("at {}{per}", counted(count / unit.baseline, noun))

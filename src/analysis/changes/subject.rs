@@ -40,6 +40,9 @@ pub(super) enum Subject {
     Types([String; 2]),
     /// The sentence about the change.
     Sentence(String),
+    /// The sentence about live memory that grows from step to step, and where and how fast it does, such as `on gpu 0 grows
+    /// by 275.6 MB per step`.
+    Leak { sentence: String, grows: String },
     /// Compiled code that the sides divide into different numbers of functions. The first of the changes of compiled code
     /// gets the consequences of all, so this one comes before those of a side.
     Divided,
@@ -103,7 +106,11 @@ impl Subject {
 
     /// The sentence that says what changed; empty if the sentence is made from other data.
     pub(super) fn sentence(&self) -> &str {
-        if let Subject::Sentence(sentence) = self { sentence } else { "" }
+        if let Subject::Sentence(sentence) | Subject::Leak { sentence, .. } = self {
+            sentence
+        } else {
+            ""
+        }
     }
 
     /// The family of ops whose kernels or math mode changed.

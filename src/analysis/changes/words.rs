@@ -5,11 +5,11 @@ use super::draft::{Draft, Operand, Switched};
 use super::kind::ChangeKind;
 use super::optimizer::{self, Reason};
 use super::phrases::{
-    NAMED, counts_of, first, list, per_step, short, sites, top_counts, top_pair, value, within,
+    NAMED, counts_of, first, list, outermost_ops, per_step, short, sites, top_pair, value, within,
 };
 use super::rules::calls::{backend, is_read};
 use super::scale::Scale;
-use super::subject::Subject;
+use super::subject::{OpFamily, Subject};
 use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::program::counted;
@@ -41,7 +41,8 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
     if draft.stated.is_some() {
         return draft.subject.sentence().to_owned();
     }
-    let sites = sites(diff, draft, scale);
+    let ops = outermost_ops(diff, draft);
+    let sites = sites(draft, ops, scale);
     let position = draft.position.words();
     match draft.kind {
         ChangeKind::Environment if draft.subject == Subject::Libraries => {
@@ -52,11 +53,11 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             format!("The environments differ ({})", messages.join("; "))
         }
         ChangeKind::Compilation if draft.subject == Subject::Divided => {
-            let (one, two) = top_counts(draft);
-            let (unit, suffix) = scale.unit(&[PerSide::new(one, two)]);
+            let count = draft.counts.unwrap_or_default();
+            let (unit, suffix) = scale.unit(&[count]);
             let per = per_step(scale, &suffix);
-            let two = counted(two / unit.candidate, "compiled function");
-            format!("{two} instead of {}{per}", one / unit.baseline)
+            let two = counted(count.candidate / unit.candidate, "compiled function");
+            format!("{two} instead of {}{per}", count.baseline / unit.baseline)
         }
         ChangeKind::Compilation => {
             region_words(draft, scale, "compiled region") + &compiling(draft)
@@ -83,23 +84,19 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
         }
         ChangeKind::MathMode => {
             let (one, two) = top_pair(draft);
-            let family = first(&draft.names.baseline);
-            let runs = if family.ends_with('s') { "run" } else { "runs" };
-            format!("{family} {runs} in {two} instead of {one} {sites}") + &switched(draft)
+            format!("{} in {two} instead of {one} {sites}", family_runs(draft)) + &switched(draft)
         }
         ChangeKind::KernelSelection => {
-            let family = first(&draft.names.baseline);
-            let runs = if family.ends_with('s') { "run" } else { "runs" };
-            let is_launch = sites.contains(" call");
-            let same = match (is_launch, has_shapes(diff, draft)) {
+            let is_autograd = || first(&draft.names.baseline).contains("autograd::");
+            let same = match (ops == 0, has_shapes(diff, draft)) {
                 (true, _) => "",
                 // A node of autograd records its gradients, but not the tensors that it saved in the forward pass.
-                (false, true) if family.contains("autograd::") => " for the same gradients",
+                (false, true) if is_autograd() => " for the same gradients",
                 (false, true) => " for the same tensors",
                 (false, false) => " (shapes were not recorded)",
             };
             let other = format!("different kernels{same}");
-            format!("{family} {runs} {other} {sites}") + &switched(draft)
+            format!("{} {other} {sites}", family_runs(draft)) + &switched(draft)
         }
         ChangeKind::Shapes if draft.subject == Subject::Reshaped => {
             format!("Inputs have the same size in other dimensions {sites}")
@@ -239,8 +236,8 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             format!("The host {verb} for the GPU{at}: {calls}{}", per_step(scale, &suffix))
         }
         ChangeKind::Streams => {
-            let (one, two) = top_pair(draft);
-            format!("GPU work runs on {two} instead of {one} streams")
+            let PerSide { baseline, candidate } = draft.counts.unwrap_or_default();
+            format!("GPU work runs on {candidate} instead of {baseline} streams")
         }
         ChangeKind::WarmUp if draft.marks != PerSide::default() => {
             let side =
@@ -268,6 +265,17 @@ fn after_space(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(" {words}") }
 }
 
+/// The ops whose kernels or math mode changed, such as `Convolutions run` or `aten::cumsum runs`.
+fn family_runs(draft: &Draft) -> String {
+    match draft.subject.family() {
+        Some(family @ (OpFamily::Convolutions | OpFamily::MatrixProducts)) => {
+            format!("{family} run")
+        }
+        Some(family @ (OpFamily::Attention | OpFamily::Op(_))) => format!("{family} runs"),
+        None => "Ops run".to_owned(),
+    }
+}
+
 /// Whether all calls in a change accumulate gradients, and one side has more such calls.
 fn counts_gradients(draft: &Draft) -> bool {
     let [one, two] = [&draft.names.baseline, &draft.names.candidate];
@@ -277,14 +285,13 @@ fn counts_gradients(draft: &Draft) -> bool {
 
 /// A sentence such as `Only the candidate was recorded with Python stacks`.
 fn recording(draft: &Draft) -> String {
-    let of = |side: Side| {
+    let of = |(at, side): (usize, Side)| {
+        let only = if at == 0 { "Only" } else { "only" };
         let parts: Vec<&str> = draft.names[side].keys().map(String::as_str).collect();
-        let word = side.word();
-        format!("only the {word} was recorded with {}", parts.join(" and "))
+        format!("{only} the {} was recorded with {}", side.word(), parts.join(" and "))
     };
     let sides = Side::BOTH.into_iter().filter(|&side| !draft.names[side].is_empty());
-    let text = sides.map(of).collect::<Vec<String>>().join(", ");
-    text.replacen("only", "Only", 1)
+    sides.enumerate().map(of).collect::<Vec<String>>().join(", ")
 }
 
 /// A suffix such as `; the candidate also compiles code in the measured steps`.
@@ -343,33 +350,25 @@ fn region_words(draft: &Draft, scale: Scale, noun: &str) -> String {
 
 /// A sentence such as `Inputs are 2x as large at 3 ops (dimension 0: 8 → 16)`.
 fn sizes(draft: &Draft, sites: &str) -> String {
-    let mut pairs: Vec<(&(String, String), &u64)> = draft.pairs.iter().collect();
-    pairs.order_by_key(|(pair, count)| (Reverse(**count), *pair));
-    let ratio = |pair: &(String, String)| {
-        let one: f64 = pair.0.split(' ').nth(1)?.parse().ok()?;
-        let two: f64 = pair.1.parse().ok()?;
-        (one > 0.0).then(|| two / one)
-    };
-    let all: u64 = pairs.iter().map(|(_, count)| **count).sum();
-    let Some((top, _)) = pairs.first() else {
+    let mut sizes: Vec<(&(usize, u64, u64), &u64)> = draft.sizes.iter().collect();
+    sizes.order_by_key(|(of, count)| (Reverse(**count), *of));
+    let ratio = |&(_, one, two): &(usize, u64, u64)| two as f64 / one as f64;
+    let all: u64 = sizes.iter().map(|(_, count)| **count).sum();
+    let Some((top, _)) = sizes.first() else {
         return format!("Inputs have different shapes {sites}");
     };
     let common = ratio(top);
-    let same: u64 =
-        pairs.iter().filter(|(pair, _)| ratio(pair) == common).map(|(_, count)| **count).sum();
-    let shown: Vec<String> = pairs
-        .iter()
-        .filter(|(pair, _)| ratio(pair) == common)
+    let same = || sizes.iter().filter(|(of, _)| ratio(of) == common);
+    let shown: Vec<String> = same()
         .take(2)
-        .map(|((one, two), _)| {
-            let (dimension, size) = one.split_once(' ').unwrap_or(("0", one));
-            format!("dimension {dimension}: {size} → {two}")
-        })
+        .map(|((dimension, one, two), _)| format!("dimension {dimension}: {one} → {two}"))
         .collect();
-    let what = match common.filter(|_| 2 * same >= all) {
-        Some(ratio) if ratio >= 1.0 => format!("Inputs are {}x as large", short(ratio)),
-        Some(ratio) => format!("Inputs are {}x smaller", short(1.0 / ratio)),
-        None => "Inputs have different shapes".to_owned(),
+    let what = match common {
+        _ if 2 * same().map(|(_, count)| **count).sum::<u64>() < all => {
+            "Inputs have different shapes".to_owned()
+        }
+        1.0.. => format!("Inputs are {}x as large", short(common)),
+        _ => format!("Inputs are {}x smaller", short(1.0 / common)),
     };
     format!("{what} {sites} ({})", shown.join(", "))
 }
@@ -391,8 +390,7 @@ fn attention(draft: &Draft, scale: Scale, sites: &str) -> String {
 /// A sentence such as `3 instead of 4 Block calls per step`.
 fn layers(draft: &Draft, scale: Scale) -> String {
     let class = draft.subject.class();
-    let (one, two) = top_counts(draft);
-    let count = PerSide::new(one, two);
+    let count = draft.counts.unwrap_or_default();
     let (unit, suffix) = scale.unit(&[count]);
     let per = per_step(scale, &suffix);
     let [one, two] = Side::BOTH.map(|side| count[side] / unit[side]);

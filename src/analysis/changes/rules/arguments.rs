@@ -115,8 +115,8 @@ fn claim_tensors(
             let op = op_name(drafts.diff, node);
             drafts.at(at).operand = other_operand(&op, &texts(Argument::Shape));
         }
-        for (dimension, one, two) in &sizes {
-            drafts.at(at).pair(&format!("{dimension} {one}"), &two.to_string());
+        for &size in &sizes {
+            *drafts.at(at).sizes.entry(size).or_default() += 1;
         }
     }
     if let Some(side) = tensor.filter(|_| sizes.is_empty() || !is_updating) {

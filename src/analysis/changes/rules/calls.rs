@@ -172,9 +172,8 @@ fn claim_root(
     if drafts.at(at).nodes.is_empty() && !is_recomputed {
         drafts.at(at).position = position;
     }
-    if kind == ChangeKind::Layers && drafts.at(at).pairs.is_empty() {
-        let calls = modules.calls(&class);
-        drafts.at(at).pair(&calls.baseline.to_string(), &calls.candidate.to_string());
+    if kind == ChangeKind::Layers {
+        drafts.at(at).counts.get_or_insert_with(|| modules.calls(&class));
     }
     if is_recomputed && drafts.at(at).names == PerSide::default() {
         drafts.at(at).names = PerSide::from_fn(|side| recomputed(diff, drafts.compared, side));

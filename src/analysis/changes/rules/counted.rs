@@ -210,11 +210,11 @@ fn report(
     totals: &PerSide<Ops<'_>>,
 ) {
     let at = drafts.draft(ChangeKind::Layers, Subject::Class(layer.class.to_owned()));
-    if !drafts.at(at).pairs.is_empty() {
+    if drafts.at(at).counts.is_some() {
         return;
     }
     let calls = PerSide::from_fn(|side| layer.calls + if side == known { 0 } else { more });
-    drafts.at(at).pair(&calls.baseline.to_string(), &calls.candidate.to_string());
+    drafts.at(at).counts = Some(calls.map(|calls| calls as u64));
     let node = drafts.diff.merged().of(known, layer.first);
     drafts.at(at).position = Position::above(drafts.diff, node);
     drafts.at(at).has_forward = true;

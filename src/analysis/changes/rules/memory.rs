@@ -53,30 +53,34 @@ fn leaks(drafts: &mut Drafts<'_>) -> Option<(usize, Side)> {
             .max()
     };
     let least = found.values().filter_map(most).max().unwrap_or_default() / NOISE;
-    let mut sentences = Vec::new();
+    let mut growths = Vec::new();
     let mut nodes = Vec::new();
     let mut side = Side::Candidate;
     for (place, leaks) in found.into_iter().filter(|(_, leaks)| most(leaks) >= Some(least)) {
-        let Some((sentence, grown)) = growth(diff, place, &leaks) else { continue };
+        let Some((growth, grown)) = growth(diff, place, &leaks) else { continue };
         let Some(leak) = leaks[grown].as_ref() else { continue };
-        side = if sentences.is_empty() { grown } else { side };
-        sentences.push(sentence);
+        side = if growths.is_empty() { grown } else { side };
+        growths.push(growth);
         nodes.extend(leak.calls.iter().map(|&(node, _)| node));
     }
     let &first = nodes.first()?;
-    let at = drafts.draft(ChangeKind::Leak, Subject::Sentence(sentences.join("; ")));
+    let sentences: Vec<String> =
+        growths.iter().map(|(grows, calls)| format!("Live memory {grows}: {calls}")).collect();
+    let (grows, _) = growths.swap_remove(0);
+    let sentence = sentences.join("; ");
+    let at = drafts.draft(ChangeKind::Leak, Subject::Leak { sentence, grows });
     drafts.at(at).nodes = nodes;
     drafts.at(at).position = Position::above(diff, first);
     Some((at, side))
 }
 
-/// Describes how the memory growth on a device differs between the sides. Also returns the side on which memory grows
-/// faster.
+/// Describes how the memory growth on a device differs between the sides, and which calls allocate this memory. Also
+/// returns the side on which memory grows faster.
 fn growth(
     diff: &TraceDiff,
     place: MemoryPlace,
     leaks: &PerSide<Option<Leak>>,
-) -> Option<(String, Side)> {
+) -> Option<((String, String), Side)> {
     if !Side::BOTH.iter().all(|&side| shows_leaks(diff, side, place)) {
         return None;
     }
@@ -101,5 +105,5 @@ fn growth(
     };
     let calls: Vec<String> = leak.calls.iter().take(NAMED).map(call).collect();
     let more = if leak.calls.len() > NAMED { ", …" } else { "" };
-    Some((format!("Live memory on {place} {grows}: {}{more}", calls.join(", ")), grown))
+    Some(((format!("on {place} {grows}"), format!("{}{more}", calls.join(", "))), grown))
 }

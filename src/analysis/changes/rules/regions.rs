@@ -56,7 +56,7 @@ fn divided(drafts: &mut Drafts<'_>) {
     let is_on_both = count.baseline > 0 && count.candidate > 0;
     if is_on_both && count.baseline * steps.candidate != count.candidate * steps.baseline {
         let at = drafts.draft(ChangeKind::Compilation, Subject::Divided);
-        drafts.at(at).pair(&count.baseline.to_string(), &count.candidate.to_string());
+        drafts.at(at).counts = Some(count);
     }
     // If only one side runs compiled code but the alignment did not find the calls that it replaced, report only how
     // often compiled code is called.

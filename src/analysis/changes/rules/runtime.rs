@@ -187,7 +187,7 @@ fn streams(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
     });
     if counts.baseline != counts.candidate && counts.baseline.min(counts.candidate) > 0 {
         let at = drafts.draft(ChangeKind::Streams, Subject::Whole);
-        drafts.at(at).pair(&counts.baseline.to_string(), &counts.candidate.to_string());
+        drafts.at(at).counts = Some(counts.map(|count| count as u64));
         let merged = diff.merged();
         let is_graph = |&node: &MergedId| {
             let mut calls = merged.node(node).calls();

@@ -53,12 +53,8 @@ pub(super) fn headline(analysis: &Analysis, figures: Figures) -> String {
 
 /// How live memory grows, such as `; live memory on gpu 0 grows by 275.6 MB per step`; empty if both sides keep the same.
 fn memory(analysis: &Analysis) -> String {
-    let mut changes = analysis.changes().list().iter();
-    let Some(leak) = changes.find(|change| change.kind == ChangeKind::Leak) else {
-        return String::new();
-    };
-    let grows = leak.sentence.split(':').next().unwrap_or_default();
-    format!("; {}", one_line(grows).replacen("Live", "live", 1))
+    let grows = analysis.changes().memory_growth();
+    grows.map_or_else(String::new, |grows| format!("; live memory {}", one_line(grows)))
 }
 
 fn is_unchanged(time: PerSide<f64>) -> bool {
