@@ -56,6 +56,8 @@ pub struct LagPoint {
 pub struct LagPart {
     /// What runs, such as `backward · BasicBlock_0`.
     pub title: String,
+    /// The layer or op that runs, such as `BasicBlock_0`; empty for the time before and after matched work.
+    pub(crate) name: String,
     /// How much the candidate falls behind in this part; negative if it catches up.
     pub lost: Nanos,
     /// The anchor at which the candidate falls behind most, or catches up most if it does so in the whole part; `None`
@@ -322,7 +324,7 @@ impl<'a> Divided<'a> {
         length: PerSide<Nanos>,
     ) {
         let before = anchors.first().map_or(length, |anchor| anchor.at).difference();
-        self.part("before the first matched work".to_owned(), before);
+        self.part("before the first matched work".to_owned(), "", before);
         for (at, anchor) in anchors.iter().enumerate() {
             let next = anchors.get(at + 1).map(|next| next.at);
             let until = next.unwrap_or(length);
@@ -334,7 +336,7 @@ impl<'a> Divided<'a> {
                 (Some(call), _) => self.call(call, end, until),
                 (None, None) => {
                     let lost = until.difference() - end.difference();
-                    let part = self.part("after the last matched work".to_owned(), lost);
+                    let part = self.part("after the last matched work".to_owned(), "", lost);
                     let node = self.diff.merged().of(anchor.call.0, anchor.call.1);
                     self.points.push(LagPoint { at: end, node, part });
                 }
@@ -343,8 +345,8 @@ impl<'a> Divided<'a> {
         }
     }
 
-    fn part(&mut self, title: String, lost: Nanos) -> usize {
-        self.parts.push(LagPart { title, lost, worst: None });
+    fn part(&mut self, title: String, name: &str, lost: Nanos) -> usize {
+        self.parts.push(LagPart { title, name: name.to_owned(), lost, worst: None });
         self.worst.push(Nanos::ZERO);
         self.parts.len() - 1
     }
@@ -355,7 +357,7 @@ impl<'a> Divided<'a> {
         let part = match self.known.get(&what) {
             Some(&part) => part,
             None => {
-                let part = self.part(title(what), Nanos::ZERO);
+                let part = self.part(title(what), what.1, Nanos::ZERO);
                 self.known.insert(what, part);
                 part
             }

@@ -74,7 +74,7 @@ fn largest_call(analysis: &Analysis, lag: &Lag, part: &LagPart) -> Option<Merged
     let lost =
         |point: &LagPoint, end: PerSide<Nanos>| end.candidate - end.baseline - point.behind();
     let (point, end) = sections.max_by_key(|&(point, end)| size(lost(point, end)))?;
-    let (around, is_named) = around(analysis, point.node, &part.title);
+    let (around, is_named) = around(analysis, point.node, &part.name);
     if is_named {
         return Some(around);
     }
@@ -106,7 +106,7 @@ fn largest_call(analysis: &Analysis, lag: &Lag, part: &LagPart) -> Option<Merged
 
 /// The call around an event that a part is named after, and `true`; if there is none, such as in the backward pass, the
 /// outermost op that has no frame between itself and the event.
-fn around(analysis: &Analysis, event: MergedId, title: &str) -> (MergedId, bool) {
+fn around(analysis: &Analysis, event: MergedId, part: &str) -> (MergedId, bool) {
     let diff = analysis.diff();
     let merged = diff.merged();
     let (mut outermost, mut is_in_ops) = (event, true);
@@ -116,7 +116,7 @@ fn around(analysis: &Analysis, event: MergedId, title: &str) -> (MergedId, bool)
             Side::BOTH.into_iter().filter_map(|side| Some((side, merged.node(id).call(side)?)));
         for (side, call) in calls {
             let name = analysis.tree(side).name(call);
-            if is_named_after(title, name.strip_prefix(MODULE).unwrap_or(name)) {
+            if !part.is_empty() && name.strip_prefix(MODULE).unwrap_or(name) == part {
                 return (id, true);
             }
             match analysis.tree(side).kind(call) {
@@ -128,10 +128,4 @@ fn around(analysis: &Analysis, event: MergedId, title: &str) -> (MergedId, bool)
         at = merged.parent(id);
     }
     (outermost, false)
-}
-
-/// Whether a part's title is a name, possibly after a phase.
-fn is_named_after(title: &str, name: &str) -> bool {
-    let before = title.strip_suffix(name).filter(|_| !name.is_empty());
-    before.is_some_and(|before| before.is_empty() || before.ends_with(" · "))
 }
