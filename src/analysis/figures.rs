@@ -2,7 +2,7 @@
 
 use super::wall::{Wall, WallTotals};
 use crate::side::PerSide;
-use crate::signed::signed;
+use crate::signed::{rounds_to_zero, signed};
 
 /// The format for all step times of one comparison: a common unit, and about four significant digits.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,6 +41,11 @@ impl Figures {
     /// Formats a time with a sign and without its unit.
     pub(crate) fn signed_bare(self, nanos: f64) -> String {
         signed(nanos / self.scale, self.decimals)
+    }
+
+    /// Whether a time is shown as zero.
+    pub(crate) fn rounds_to_zero(self, nanos: f64) -> bool {
+        rounds_to_zero(nanos / self.scale, self.decimals)
     }
 
     /// Formats two times, such as `177.6 → 141.1 ms`.

@@ -2,14 +2,17 @@
 
 /// A difference with a sign and the given number of decimals: `+1.000`, `−1.000`, or `±0.000` if it rounds to zero.
 pub fn signed(difference: f64, decimals: usize) -> String {
-    let shown = format!("{:.decimals$}", difference.abs());
-    let is_zero = shown.bytes().all(|byte| matches!(byte, b'0' | b'.'));
-    let sign = match (is_zero, difference < 0.0) {
+    let sign = match (rounds_to_zero(difference, decimals), difference < 0.0) {
         (true, _) => "±",
         (false, true) => "−",
         (false, false) => "+",
     };
-    format!("{sign}{shown}")
+    format!("{sign}{:.decimals$}", difference.abs())
+}
+
+/// Whether all digits of a number with this many decimals are zero.
+pub fn rounds_to_zero(number: f64, decimals: usize) -> bool {
+    format!("{:.decimals$}", number.abs()).bytes().all(|byte| matches!(byte, b'0' | b'.'))
 }
 
 #[cfg(test)]

@@ -132,7 +132,14 @@ impl PortingRow {
     /// What runs on a side, as a short text such as `hipBLASLt 64x224x64` or `CUTLASS (Turing, align 1)`. The generation is
     /// named if it is not the device's.
     pub fn implementation(&self, side: Side, device: Option<(i64, i64)>) -> String {
-        let mut text = self.libraries[side].clone();
+        let text = self.library(side, device);
+        let has_tile =
+            text == self.libraries[side] && !text.is_empty() && !self.tile[side].is_empty();
+        if has_tile { format!("{text} {}", self.tile[side]) } else { text }
+    }
+
+    /// Like [`PortingRow::implementation`], without the tile.
+    pub fn library(&self, side: Side, device: Option<(i64, i64)>) -> String {
         let mut inside = Vec::new();
         let is_other = |of: &Generation| device.is_some_and(|device| device.0 != of.version.0);
         if let Some(generation) = self.generation[side].filter(is_other) {
@@ -142,12 +149,11 @@ impl PortingRow {
             inside.push(format!("align {elements}"));
         }
         inside.extend(self.variant[side].map(str::to_owned));
-        if text.is_empty() {
-            text = self.kernel[side].clone();
-        } else if inside.is_empty() && !self.tile[side].is_empty() {
-            text += &format!(" {}", self.tile[side]);
-        }
-        if inside.is_empty() { text } else { format!("{text} ({})", inside.join(", ")) }
+        let text = match self.libraries[side].as_str() {
+            "" => self.kernel[side].as_str(),
+            library => library,
+        };
+        if inside.is_empty() { text.to_owned() } else { format!("{text} ({})", inside.join(", ")) }
     }
 }
 

@@ -117,7 +117,10 @@ impl First {
         let same = [&narrative.other_speed, &narrative.within_noise];
         let parts: Vec<&Line> =
             same.iter().flat_map(|layer| layer.lines.iter().take(layer.notable)).collect();
-        let smaller = same.iter().filter_map(|layer| narrative.rest(layer, layer.notable));
+        let rest = |layer: &Layer, shown: usize| {
+            narrative.rest(layer, shown).map(|rest| format!("and {rest}"))
+        };
+        let smaller = same.iter().filter_map(|layer| rest(layer, layer.notable));
         let difference = analysis.changes().difference();
         let listed = || certain.lines.iter().take(LISTED);
         let costs = listed().map(|line| line.cost);
@@ -147,7 +150,7 @@ impl First {
             actions: actions(narrative, tree),
             falls_behind: FallsBehind::of(analysis, tree),
             changes: listed().map(|line| row(analysis, line, (figures, &axis, tree))).collect(),
-            others: narrative.rest(&certain, LISTED),
+            others: rest(&certain, LISTED),
             same_program: parts
                 .into_iter()
                 .map(|line| PartRow {
@@ -164,12 +167,13 @@ impl First {
                 bar: axis.bar(difference),
                 style: shown_style(figures, difference),
                 difference: figures.signed_bare(difference.0 as f64),
-                sentence: match figures.signed(analysis.bill().rest().0 as f64) {
-                    rest if rest.starts_with('±') => {
+                sentence: match analysis.bill().rest().0 as f64 {
+                    rest if figures.rounds_to_zero(rest) => {
                         "Step difference: the sum of the lines above".to_owned()
                     }
                     rest => format!(
-                        "Step difference: the sum of the lines above, including {rest} that nothing explains"
+                        "Step difference: the sum of the lines above, including {} that nothing explains",
+                        figures.signed(rest)
                     ),
                 },
                 remark: String::new(),
@@ -196,7 +200,7 @@ fn is_noise(analysis: &Analysis) -> bool {
 
 /// The style of a difference; a difference that rounds to zero has no color.
 fn shown_style(figures: Figures, time: Nanos) -> &'static str {
-    if figures.signed(time.0 as f64).starts_with('±') { "same" } else { style_of(time) }
+    if figures.rounds_to_zero(time.0 as f64) { "same" } else { style_of(time) }
 }
 
 fn row(

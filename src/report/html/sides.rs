@@ -16,37 +16,45 @@ pub(super) struct SideLine {
 /// Returns the lines for both sides, and the properties that they share.
 pub(super) fn sides(analysis: &Analysis) -> ([SideLine; 2], Vec<String>) {
     let facts = PerSide::from_fn(|side| facts(analysis, side));
-    let is_shared = |fact: &&String| Side::BOTH.iter().all(|&side| facts[side].contains(fact));
-    let shared: Vec<String> = facts.baseline.iter().filter(is_shared).cloned().collect();
-    let each = if shared.is_empty() { "" } else { " each" };
+    let is_shared = |fact: &&Fact| Side::BOTH.iter().all(|&side| facts[side].contains(fact));
     let own = |side: Side| {
         let own: Vec<&str> =
-            facts[side].iter().filter(|fact| !is_shared(fact)).map(String::as_str).collect();
+            facts[side].iter().filter(|fact| !is_shared(fact)).map(|fact| &*fact.text).collect();
         SideLine {
             name: analysis.names()[side].to_owned(),
             path: analysis.tree(side).trace().source().to_owned(),
             facts: own.join(" · "),
         }
     };
-    let counts = |fact: &String| {
-        fact.ends_with("step")
-            || fact.ends_with("steps")
-            || fact.ends_with("run")
-            || fact.ends_with("runs")
-    };
-    let shared =
-        shared.iter().map(|fact| if counts(fact) { format!("{fact}{each}") } else { fact.clone() });
+    let shared = facts.baseline.iter().filter(is_shared).map(|fact| match fact.is_count {
+        true => format!("{} each", fact.text),
+        false => fact.text.clone(),
+    });
     (Side::BOTH.map(own), shared.collect())
 }
 
-fn facts(analysis: &Analysis, side: Side) -> Vec<String> {
+/// A property of a side.
+#[derive(PartialEq, Eq)]
+struct Fact {
+    text: String,
+    /// Whether it says how many steps or runs the side has.
+    is_count: bool,
+}
+
+fn facts(analysis: &Analysis, side: Side) -> Vec<Fact> {
     let trace: &Trace = analysis.tree(side).trace();
-    let mut facts = vec![super::overview::devices(trace)];
-    facts.extend(trace.header().versions.iter().filter_map(|(key, value)| version(key, value)));
-    facts.push(counted(analysis.diff().steps(side).len() as u64, "step"));
-    facts.push(counted(analysis.runs()[side].len() as u64 + 1, "run"));
-    facts.retain(|fact| !fact.trim().is_empty() && fact != "0 steps");
-    facts
+    let versions = trace.header().versions.iter().filter_map(|(key, value)| version(key, value));
+    let properties = std::iter::once(super::overview::devices(trace)).chain(versions);
+    let properties = properties.filter(|text| !text.trim().is_empty());
+    let counts = [
+        (analysis.diff().steps(side).len() as u64, "step"),
+        (analysis.runs()[side].len() as u64 + 1, "run"),
+    ];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    properties
+        .map(|text| Fact { text, is_count: false })
+        .chain(counts.map(|(count, noun)| Fact { text: counted(count, noun), is_count: true }))
+        .collect()
 }
 
 /// Formats a version: `cuda_runtime_version 13000` becomes `CUDA 13.0`. Returns `None` for versions other than CUDA,

@@ -38,7 +38,7 @@ pub(super) fn answer(shared: &Shared) -> String {
             text += &bullet(line);
         }
         if let Some(rest) = narrative.rest(layer, CHANGES) {
-            let _ = writeln!(text, "- {rest}");
+            let _ = writeln!(text, "- and {rest}");
         }
         text.push('\n');
     }

@@ -10,7 +10,7 @@ use crate::order::Order as _;
 use crate::program::{Measure, counted};
 use crate::report::text::figures::shorten;
 use crate::side::{PerSide, Side};
-use crate::signed::signed;
+use crate::signed::{rounds_to_zero, signed};
 use crate::trace::Nanos;
 use crate::tree::ModuleName;
 use rustc_hash::FxHashMap;
@@ -300,9 +300,8 @@ impl<'a> Writer<'a> {
             ("work without a model", sums.not_modelled),
             ("changes of the program", sums.changed),
         ] {
-            let shown = self.signed(part);
-            if !shown.starts_with('±') {
-                parts.push(format!("{what} {shown}"));
+            if !rounds_to_zero(part.0 as f64 / self.scale, self.decimals) {
+                parts.push(format!("{what} {}", self.signed(part)));
             }
         }
         let difference = self.signed(sums.difference);
@@ -383,7 +382,7 @@ impl<'a> Writer<'a> {
         let library = PerSide::from_fn(|side| {
             let longest = rows().max_by_key(|row| row.time[side]);
             longest.map_or_else(String::new, |row| {
-                let implementation = without_tile(&row.implementation(side, self.devices[side]));
+                let implementation = row.library(side, self.devices[side]);
                 shorten(&implementation, LIBRARY).into_owned()
             })
         });
@@ -513,7 +512,7 @@ fn lane(row: &PortingRow, side: Side, device: Option<(i64, i64)>) -> String {
     let mut parts = Vec::new();
     for (&role, &(number, _)) in &row.roles[side] {
         parts.push(if role == Role::Work {
-            count(number, &without_tile(&row.implementation(side, device)))
+            count(number, &row.library(side, device))
         } else {
             count(number, role.label())
         });
@@ -522,16 +521,6 @@ fn lane(row: &PortingRow, side: Side, device: Option<(i64, i64)>) -> String {
     let other =
         other.map_or_else(String::new, |pct| format!(" ({pct:.0}% is not the work itself)"));
     format!("{}{other}", parts.join(" + "))
-}
-
-/// Removes the tile from the description of an implementation.
-fn without_tile(text: &str) -> String {
-    let is_tile =
-        |word: &str| word.contains('x') && word.bytes().all(|b| b.is_ascii_digit() || b == b'x');
-    match text.rsplit_once(' ') {
-        Some((library, tile)) if is_tile(tile) => library.to_owned(),
-        _ => text.to_owned(),
-    }
 }
 
 fn range(low: f64, high: f64) -> String {

@@ -112,9 +112,9 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
         }
         match (narrative.rest(layer, most), &narrative.total) {
             (Some(rest), Some(total)) if is_shortest => {
-                page.text("", &format!("{total}, {}", rest.replacen("and", "with", 1)), 0);
+                page.text("", &format!("{total}, with {rest}"), 0);
             }
-            (Some(rest), _) => page.text("dim", &format!("{rest} (--verbose)"), 2),
+            (Some(rest), _) => page.text("dim", &format!("and {rest} (--verbose)"), 2),
             (None, Some(total)) if is_shortest => page.text("", total, 0),
             (None, _) => {}
         }

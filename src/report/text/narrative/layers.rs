@@ -80,13 +80,13 @@ fn notable(analysis: &Analysis, lines: &[Line]) -> usize {
 /// The sum of the bill, such as `= +3.55 ms (including +0.05 ms that nothing explains)`; `None` if it is a single line.
 pub(super) fn total(bill: &Bill, figures: Figures) -> Option<String> {
     let shown = |time: Nanos| figures.signed(time.0 as f64);
-    let is_shown = |line: &&BillLine| !shown(line.price).starts_with('±');
+    let is_shown = |line: &&BillLine| !figures.rounds_to_zero(line.price.0 as f64);
     if bill.lines().iter().filter(is_shown).count() < 2 {
         return None;
     }
-    let rest = match shown(bill.rest()) {
-        rest if rest.starts_with('±') => String::new(),
-        rest => format!(" (including {rest} that nothing explains)"),
+    let rest = match bill.rest() {
+        rest if figures.rounds_to_zero(rest.0 as f64) => String::new(),
+        rest => format!(" (including {} that nothing explains)", shown(rest)),
     };
     Some(format!("= {}{rest}", shown(bill.difference())))
 }
@@ -174,7 +174,7 @@ fn line(analysis: &Analysis, figures: Figures, of: &BillLine) -> Option<Line> {
         node: of.node,
     };
     let Some(change) = of.change.map(|at| &analysis.changes().list()[at]) else {
-        return Some(plain).filter(|line| !line.shown.starts_with('±'));
+        return Some(plain).filter(|line| !figures.rounds_to_zero(line.cost.0 as f64));
     };
     let takes_no_time = matches!(change.kind, ChangeKind::Environment | ChangeKind::Recording)
         && of.price == Nanos::ZERO;

@@ -172,14 +172,14 @@ impl Narrative {
         Layer { title, notable: lines.len(), lines }
     }
 
-    /// A summary of a layer's lines after the first `shown` lines, such as `and 3 smaller, together +0.10 ms`; `None`
-    /// if there are no further lines.
+    /// A summary of a layer's lines after the first `shown` lines, such as `3 smaller, together +0.10 ms`; `None` if there
+    /// are no further lines.
     #[doc(hidden)]
     pub fn rest(&self, layer: &Layer, shown: usize) -> Option<String> {
         let others = layer.lines.get(shown..).filter(|others| !others.is_empty())?;
         let sum: Nanos = others.iter().map(|line| line.cost).sum();
         let sum = self.figures.signed(sum.0 as f64);
-        Some(format!("and {} smaller, together {sum}", others.len()))
+        Some(format!("{} smaller, together {sum}", others.len()))
     }
 
     /// A description of the figures, such as `price per step, by replay`.

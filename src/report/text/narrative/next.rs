@@ -31,7 +31,8 @@ pub(super) fn actions(analysis: &Analysis, figures: Figures, layers: &Layers) ->
     let parts = [&layers.other_speed, &layers.within_noise];
     let parts = parts.into_iter().flat_map(|layer| layer.lines.iter().take(layer.notable));
     let slower = parts.filter(|line| line.cost > Nanos::ZERO);
-    let advice = slower.map(|line| line.remark.as_str()).find(|remark| remark.starts_with("try "));
+    // Such a line has a remark if there is something to try.
+    let advice = slower.map(|line| line.remark.as_str()).find(|remark| !remark.is_empty());
     actions.extend(advice.map(|advice| Action { text: advice.to_owned(), command: String::new() }));
     if !has_runs(analysis.runs()) {
         actions.push(more_runs(analysis));
