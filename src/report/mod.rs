@@ -19,7 +19,6 @@ mod flame;
 mod folder;
 #[cfg(feature = "html")]
 mod html;
-mod info;
 mod json;
 mod lag;
 mod lists;
@@ -51,8 +50,7 @@ pub use html::{
     FleetBillLine, FleetDot, FleetLag, FleetLast, FleetOutlierRow, FleetOutliers, FleetPage,
     FleetRankLine, HeatMap, write_fleet_page,
 };
-pub use info::{DescribedTrace, write_info_json};
-pub use json::write_rows_json;
+pub use json::{DescribedTrace, write_info_json, write_rows_json};
 pub use lag::{LagText, lag_text};
 pub use manifest::was_interrupted;
 #[cfg(feature = "parquet")]

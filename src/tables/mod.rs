@@ -21,9 +21,7 @@ mod layers;
 mod memory;
 mod memory_peaks;
 mod named_calls;
-mod names;
 mod overlap;
-mod phases;
 mod porting;
 mod rows;
 mod runs;
@@ -208,7 +206,7 @@ impl TableKind {
         match self {
             TableKind::Rows => rows::table(self.name(), analysis),
             TableKind::UniqueArgs => unique_args::table(self.name(), analysis),
-            TableKind::Names => names::table(self.name(), analysis),
+            TableKind::Names => unique_args::names(self.name(), analysis),
             TableKind::KernelEvents => kernel_events::table(self.name(), analysis),
             TableKind::Categories => categories::table(self.name(), analysis),
             TableKind::Kernels => kernels::table(self.name(), analysis),
@@ -220,7 +218,7 @@ impl TableKind {
             TableKind::Steps => steps::table(self.name(), analysis),
             TableKind::StepPairs => step_pairs::table(self.name(), analysis),
             TableKind::BatchClasses => step_pairs::classes(self.name(), analysis),
-            TableKind::Phases => phases::table(self.name(), analysis),
+            TableKind::Phases => steps::phases(self.name(), analysis),
             TableKind::Layers => layers::table(self.name(), analysis),
             TableKind::LayerOps => layer_ops::table(self.name(), analysis),
             TableKind::Bill => bill::table(self.name(), analysis),

@@ -5,7 +5,7 @@ use super::table::{ColumnType, Columns, Table};
 use super::{figures, runs};
 use crate::analysis::Analysis;
 use crate::analysis::runs::{StepTime, runs_of_step};
-use crate::analysis::steps::{StepPlace, StepRow};
+use crate::analysis::steps::{PhaseRow, StepPlace, StepRow, phase_rows};
 use crate::side::Side;
 use std::sync::Arc;
 
@@ -86,4 +86,18 @@ fn of_runs(
     let steps =
         runs_of_step(analysis.step_times(), analysis.runs(), side, row.steps[side].as_ref()?.id);
     (!steps.is_empty()).then(|| steps.iter().map(pick).collect())
+}
+
+/// The `phases` table: one row for each phase that occurs in at least one of the two traces.
+pub(super) fn phases(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    Columns::default()
+        .word("phase", "the phase", |_: &Analysis, r: &PhaseRow| r.phase.label().into())
+        .sides("steps_*", (ColumnType::Whole, ""), "number of steps in the trace", |_, r, side| {
+            r.figures[side].steps.into()
+        })
+        .and(figures::columns(|row| &row.figures))
+        .and(runs::columns(&analysis, |a, row, side| runs::of_events(a, &row.events[side], side)))
+        .table((name, "one row per phase that occurs in either trace"), analysis, |analysis| {
+            Box::new(phase_rows(analysis.diff(), analysis.ledger()).into_iter())
+        })
 }

@@ -209,7 +209,7 @@ impl Changes {
         rules::memory::claim(&mut drafts);
         rules::recording::claim(&mut drafts);
         rules::folds::run(&mut drafts, &modules, &options.without_folds);
-        rules::order::claim(&mut drafts, &facts.moved);
+        rules::recording::order(&mut drafts, &facts.moved);
         let mut costs = Costs::of(&drafts, &of_rows, scale);
         costs.combine_python(&mut drafts);
         let mut list: Vec<(i128, i128, Change)> = Vec::new();

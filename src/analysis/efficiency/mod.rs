@@ -10,7 +10,6 @@
 
 mod brief;
 mod clause;
-mod collectives;
 mod demand;
 mod dtype;
 mod formulas;

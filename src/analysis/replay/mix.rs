@@ -10,9 +10,9 @@
 //! The host timelines of both sides are divided into segments (`segments.rs`). To take a change from the other side, the segments that contain the change's calls are replaced with the other side's segments. At
 //! matched launches, the GPU events in the change's rows are replaced as well.
 
-use super::clock::{AtClock, Clock};
 use super::parts::{Action, Item, Point};
 use super::play::{AsRecorded, Do, Program, Speed};
+use super::play::{AtClock, Clock};
 use super::recorded::Recorded;
 use super::segments::{Segment, Segments, segments};
 use crate::diff::TraceDiff;

@@ -8,7 +8,6 @@
 //! ```
 //! The guide `docs/guides/what-if.md` describes the replay model and its limits.
 
-mod clock;
 mod effects;
 mod ends;
 mod gaps;

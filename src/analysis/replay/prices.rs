@@ -7,10 +7,10 @@
 //! Added calls are removed from the candidate, and removed calls from the baseline. Everything else exists on both sides,
 //! and its price is the mean of the exchange in both graphs. So if the sides are exchanged, each price changes its sign.
 
-use super::clock::Clock;
 use super::effects::Replays;
 use super::mix::{Changed, How, Mix, Taken};
 use super::parts::Point;
+use super::play::Clock;
 use super::play::Program;
 use super::reason::Reason;
 use super::rest::{Part, Pause, Rest};

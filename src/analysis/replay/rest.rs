@@ -6,10 +6,10 @@
 //! candidate − changes ─▶ − waits ─▶ − host ─▶ − pauses ─▶ − clock ─▶ almost the baseline
 //! ```
 
-use super::clock::Clock;
 use super::gaps::{Gaps, gaps};
 use super::mix::Mix;
 use super::parts::{Item, Point};
+use super::play::Clock;
 use super::play::{AsRecorded, Program};
 use super::segments::Segment;
 use crate::diff::TraceDiff;

@@ -13,7 +13,6 @@ mod falls_behind;
 mod first;
 mod fleet;
 mod memory;
-mod other_names;
 mod overview;
 mod page_rows;
 mod page_tree;

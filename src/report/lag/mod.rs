@@ -1,18 +1,17 @@
 //! Shows where the candidate's step falls behind: as a curve, as a line of block characters, and as a list of the parts
 //! of the program in which most time is lost or won back.
 
-mod curve;
 mod svg;
+
+#[cfg(feature = "html")]
+pub(super) use svg::drawing;
+pub(super) use svg::write_svg;
 
 use super::text::{Unit, one_line};
 use crate::analysis::Analysis;
 use crate::analysis::lag::{Lag, LagPart};
 use crate::side::Side;
 use crate::trace::Nanos;
-
-#[cfg(feature = "html")]
-pub(super) use svg::drawing;
-pub(super) use svg::write_svg;
 
 /// Maximum number of parts that are listed.
 const LISTED: usize = 10;
@@ -94,7 +93,7 @@ pub(super) fn title(analysis: &Analysis, lag: &Lag) -> String {
 
 /// The lag at equal distances in the baseline's step: the height of the curve above its lowest point.
 fn blocks(lag: &Lag, width: usize) -> String {
-    let points = curve::points(lag);
+    let points = points(lag);
     let heights = |(_, behind): &(Nanos, Nanos)| behind.0;
     let least = points.iter().map(heights).min().unwrap_or_default();
     let range = (points.iter().map(heights).max().unwrap_or_default() - least).max(1);
@@ -108,4 +107,56 @@ fn blocks(lag: &Lag, width: usize) -> String {
         BLOCKS[(level as usize).div_ceil(2)]
     };
     (0..width).map(at).collect()
+}
+
+/// Maximum number of points of a drawn curve.
+const DRAWN: usize = 1_200;
+/// A point is dropped if it differs from the last kept point by less than this share of the width and of the height.
+const FINEST: f64 = 1.0 / 1_000.0;
+
+/// The time in the baseline's step and how far the candidate is behind, from the start of the step to its end.
+fn points(lag: &Lag) -> Vec<(Nanos, Nanos)> {
+    let anchors = lag.points.iter().map(|point| (point.at.baseline, point.behind()));
+    let end = (lag.length.baseline, lag.total());
+    std::iter::once((Nanos::ZERO, Nanos::ZERO)).chain(anchors).chain([end]).collect()
+}
+
+/// The indices of the points to draw; the first and the last point are always drawn.
+fn drawn(points: &[(Nanos, Nanos)]) -> Vec<usize> {
+    let size = |of: fn(&(Nanos, Nanos)) -> i64| {
+        let least = points.iter().map(of).min().unwrap_or_default();
+        (points.iter().map(of).max().unwrap_or_default() - least).max(1) as f64
+    };
+    let (width, height) = (size(|point| point.0.0), size(|point| point.1.0));
+    let mut least = FINEST;
+    loop {
+        let mut kept = vec![0];
+        for at in 1..points.len() {
+            let (last, point) = (points[kept[kept.len() - 1]], points[at]);
+            let moved = (point.0 - last.0).0.abs() as f64 / width;
+            let climbed = (point.1 - last.1).0.abs() as f64 / height;
+            if moved >= least || climbed >= least || at + 1 == points.len() {
+                kept.push(at);
+            }
+        }
+        if kept.len() <= DRAWN {
+            return kept;
+        }
+        least *= 2.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DRAWN, drawn};
+    use crate::trace::Nanos;
+
+    #[test]
+    fn a_long_curve_keeps_its_ends_and_its_peak() {
+        let behind = |at: i64| if at == 70_000 { 9_000_000 } else { at % 7 };
+        let points: Vec<_> = (0..100_000).map(|at| (Nanos(at), Nanos(behind(at)))).collect();
+        let kept = drawn(&points);
+        assert!(kept.len() <= DRAWN && kept.contains(&0) && kept.contains(&99_999));
+        assert!(kept.contains(&70_000));
+    }
 }

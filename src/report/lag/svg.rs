@@ -1,7 +1,6 @@
 //! Draws the lag as an SVG picture, for `lag.svg` and for the page.
 
-use super::curve::{drawn, points};
-use super::{in_words, listed, shown, title};
+use super::{drawn, in_words, listed, points, shown, title};
 use crate::analysis::Analysis;
 use crate::analysis::lag::Lag;
 use crate::escape::markup;

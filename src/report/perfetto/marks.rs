@@ -1,15 +1,18 @@
-//! Draws steps and annotations as slices, although they are not calls. Annotations are on the tracks of their threads
-//! or streams, and steps are on a separate track.
+//! Draws steps and annotations as slices, although they are not calls, and the lag of the candidate as a counter above
+//! both traces. Annotations are on the tracks of their threads or streams, and steps are on a separate track.
 
 use super::clock::Clock;
-use super::tracks::{Track, Tracks};
+use super::tracks::{Lines, Track, Tracks};
 use crate::analysis::Analysis;
 use crate::program::{StepId, StepSpan};
+use crate::report::lag::shown;
 use crate::side::Side;
 use crate::trace::{Category, EventId};
 use serde::Serialize;
+use serde_json::json;
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::io;
 
 /// A step, or an annotation on a thread or stream.
 #[derive(Serialize)]
@@ -95,4 +98,31 @@ fn is_annotation(category: Category) -> bool {
         | Category::Memcpy
         | Category::Memset => false,
     }
+}
+
+/// The process number of the counter; the processes of the traces have other numbers.
+const PROCESS: usize = 20_000;
+
+/// Writes a value of the counter at each matched call of one step, at the time of the baseline's call.
+pub(super) fn write_lag(
+    analysis: &Analysis,
+    clock: Clock,
+    lines: &mut Lines<'_>,
+) -> io::Result<()> {
+    let Some(lag) = shown(analysis) else { return Ok(()) };
+    let name = "trace2 behind trace1";
+    lines.push(
+        &json!({"ph": "M", "name": "process_name", "pid": PROCESS, "args": {"name": name}}),
+    )?;
+    lines.push(&json!({
+        "ph": "M", "name": "process_sort_index", "pid": PROCESS, "args": {"sort_index": -1},
+    }))?;
+    for point in &lag.points {
+        let at = clock.at(Side::Baseline, lag.start.baseline + point.at.baseline);
+        lines.push(&json!({
+            "ph": "C", "name": name, "pid": PROCESS, "ts": at.as_micros(),
+            "args": {"ms": point.behind().as_millis()},
+        }))?;
+    }
+    Ok(())
 }

@@ -6,11 +6,7 @@
 //! their GPU events. The steps of each side are on a separate track. Annotations are on the tracks of their threads. A
 //! counter above both traces shows how far the candidate is behind.
 
-mod arrows;
-mod behind;
 mod clock;
-mod launches;
-mod lines;
 mod marks;
 mod slice;
 mod tracks;
@@ -22,13 +18,11 @@ use crate::analysis::Analysis;
 use crate::diff::MergedId;
 use crate::side::Side;
 use crate::tree::CallId;
-use arrows::Arrows;
 use clock::Clock;
 use flate2::{Compression, GzBuilder};
-use lines::Lines;
-use slice::Slices;
+use slice::{Arrows, Slices};
 use std::io::{self, Write};
-use tracks::Tracks;
+use tracks::{Lines, Tracks};
 
 pub(super) fn write(
     analysis: &Analysis,
@@ -62,7 +56,7 @@ fn write_json(analysis: &Analysis, most: usize, out: &mut dyn Write) -> io::Resu
     let mut lines = Lines { out, first: true };
     tracks.write(analysis, &mut lines)?;
     let (clock, mut launches) = (slices.clock, 0);
-    behind::write(analysis, clock, &mut lines)?;
+    marks::write_lag(analysis, clock, &mut lines)?;
     for side in Side::BOTH {
         for mark in marks::steps(analysis, clock, &tracks, side) {
             lines.push(&mark)?;
@@ -75,11 +69,11 @@ fn write_json(analysis: &Analysis, most: usize, out: &mut dyn Write) -> io::Resu
         if let Some(slice) = slices.slice(id, side, call) {
             lines.push(&slice)?;
         }
-        let launch = launches::launch(analysis, side, call);
+        let launch = slice::launch(analysis, side, call);
         let is_kept = |launch: &CallId| keep[analysis.diff().merged().of(side, *launch).index()];
         if let Some(launch) = launch.filter(is_kept) {
             launches += 1;
-            let ends = launches::arrow((analysis, clock, &tracks), side, (launch, call), launches);
+            let ends = slice::arrow((analysis, clock, &tracks), side, (launch, call), launches);
             for end in ends.iter().flatten() {
                 lines.push(end)?;
             }

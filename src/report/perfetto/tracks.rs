@@ -1,14 +1,13 @@
 //! Assigns numbers and names to the processes and threads of both traces, so that numbers from the two traces do not
-//! collide in one file.
+//! collide in one file, and writes events as the lines of a JSON array.
 
-use super::lines::Lines;
 use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
 use crate::trace::{EventId, TextId, ThreadId};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Write};
 
 /// The first process number of the candidate.
 const CANDIDATE_FROM: usize = 10_000;
@@ -164,4 +163,20 @@ fn processes(analysis: &Analysis, side: Side) -> Vec<Process> {
         }
     }
     processes
+}
+
+/// Writes the elements of the event array, one per line.
+pub(super) struct Lines<'o> {
+    pub(super) out: &'o mut dyn Write,
+    pub(super) first: bool,
+}
+
+impl Lines<'_> {
+    pub(super) fn push(&mut self, event: &impl serde::Serialize) -> io::Result<()> {
+        if !self.first {
+            self.out.write_all(b",\n")?;
+        }
+        self.first = false;
+        Ok(serde_json::to_writer(&mut *self.out, event)?)
+    }
 }

@@ -1,8 +1,7 @@
 //! Reports anomaly detection of autograd, which checks the results of the backward pass for NaN and formats the Python
 //! stack of each op of the forward pass.
 
-use super::folding::{fold_where, functions, names};
-use crate::analysis::changes::draft::{Draft, Drafts};
+use crate::analysis::changes::draft::{Draft, Drafts, fold_where, functions, names};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::subject::Subject;
 use crate::analysis::changes::survey::autograd_node;

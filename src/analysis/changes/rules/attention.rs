@@ -2,8 +2,7 @@
 //! ops.
 
 use super::calls::backend;
-use super::folding::{first, fold_where, names};
-use crate::analysis::changes::draft::{Draft, Drafts};
+use crate::analysis::changes::draft::{Draft, Drafts, first, fold_where, names};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::subject::{OpFamily, Subject};
 use crate::side::{PerSide, Side};

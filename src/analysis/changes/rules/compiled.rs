@@ -2,8 +2,7 @@
 //! during compilation into the warm-up change.
 
 use super::counted;
-use super::folding::{first, fold_where, names};
-use crate::analysis::changes::draft::Drafts;
+use crate::analysis::changes::draft::{Drafts, first, fold_where, names};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
 use crate::analysis::changes::subject::Subject;

@@ -2,10 +2,9 @@
 
 use super::arguments::{SCALAR_TYPE, list, recorded};
 use super::calls::{CASTS, backend};
-use super::folding::{first, fold_where, functions, names};
 use super::parameters;
 use crate::analysis::changes::counts::{accumulations, is_accumulation};
-use crate::analysis::changes::draft::{Draft, Drafts};
+use crate::analysis::changes::draft::{Draft, Drafts, first, fold_where, functions, names};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
 use crate::analysis::changes::scale::Scale;

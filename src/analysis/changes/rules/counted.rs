@@ -8,9 +8,8 @@
 //! The candidate calls Block 4 times, because every difference is that of one more Block.
 
 use super::calls::{backend, recomputed};
-use super::folding::names;
 use crate::analysis::changes::counts::{accumulations, is_accumulation};
-use crate::analysis::changes::draft::Drafts;
+use crate::analysis::changes::draft::{Drafts, names};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
 use crate::analysis::changes::scale::Scale;

@@ -2,7 +2,7 @@
 //! from what the rules before it left.
 
 use super::{
-    anomaly, attention, compiled, consequences, counted, inside, libraries, nesting, programs,
+    anomaly, attention, compiled, consequences, counted, inside, libraries, programs, recording,
     repeated, replaced,
 };
 use crate::analysis::changes::draft::Drafts;
@@ -113,7 +113,11 @@ pub(in crate::analysis::changes) static FOLDS: [Fold; 26] = [
         "the Python call belongs to the change in the same function",
         OfDrafts(consequences::streams_and_python),
     ),
-    fold("nesting", "times in whole microseconds leave the nesting open", OfDrafts(nesting::fold)),
+    fold(
+        "nesting",
+        "times in whole microseconds leave the nesting open",
+        OfDrafts(recording::nesting),
+    ),
 ];
 
 /// Runs all folds except those with the given names.

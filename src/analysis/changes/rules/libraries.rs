@@ -4,8 +4,7 @@
 //! Code that the library runs differently is a consequence: it is folded into this change. What user code calls
 //! differently remains a change of its own.
 
-use super::folding::{fold_where, names};
-use crate::analysis::changes::draft::{Draft, Drafts};
+use crate::analysis::changes::draft::{Draft, Drafts, fold_where, names};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::either;
 use crate::analysis::changes::subject::Subject;

@@ -1,9 +1,8 @@
 //! Creates the changes that profiles state about compiled programs. Everything else that differs in such a program is
 //! a consequence: the compiler fuses other instructions, and chooses other kernels.
 
-use super::folding::names;
 use crate::analysis::changes::counts::Counts;
-use crate::analysis::changes::draft::{Draft, Drafts};
+use crate::analysis::changes::draft::{Draft, Drafts, names};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::stated;
 use crate::analysis::changes::subject::Subject;

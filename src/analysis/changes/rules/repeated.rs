@@ -2,9 +2,8 @@
 //! repeated with it, and ops that seem to have other sizes, because they were matched with those of another layer.
 
 use super::calls::CASTS;
-use super::folding::{fold_where, names};
 use crate::analysis::changes::counts::Counts;
-use crate::analysis::changes::draft::Drafts;
+use crate::analysis::changes::draft::{Drafts, fold_where, names};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::subject::Subject;
 use crate::analysis::changes::survey::Modules;

@@ -1,7 +1,6 @@
 //! If ops or modules were replaced, folds the consequences into the change that contains the replacement.
 
-use super::folding::{fold_where, names};
-use crate::analysis::changes::draft::Drafts;
+use crate::analysis::changes::draft::{Drafts, fold_where, names};
 use crate::analysis::changes::facts::is_first_input_larger;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;

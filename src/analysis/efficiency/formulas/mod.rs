@@ -5,12 +5,10 @@
 
 mod attention;
 mod convolution;
-mod lists;
 mod matmul;
 mod pointwise;
 mod pool;
 mod reduce;
-mod select;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -50,8 +48,8 @@ pub(super) enum Formula {
     Pointwise(pointwise::Pointwise),
     Reduce(reduce::Reduce),
     Stream(stream::Stream),
-    Select(select::Select),
-    Lists(lists::Lists),
+    Select(stream::Select),
+    Lists(stream::Lists),
     Pool(pool::Pool),
     Resize(pool::Resize),
     Triton(triton::Triton),

@@ -1,6 +1,8 @@
-//! Computes the work of ops that read or write whole tensors, such as norms.
+//! Computes the work of ops that mostly read and write: whole tensors (such as norms), lists of tensors (`cat`,
+//! `_foreach_*`, fused optimizers), or parts of a table that an index selects.
 
 use super::super::demand::{Demand, read, sum, written};
+use super::super::dtype::Dtype;
 use super::super::inputs::{Input, Inputs, Tensor, product};
 use serde::Deserialize;
 
@@ -108,4 +110,75 @@ impl Stream {
 
 fn bytes_of(tensor: &Tensor) -> Option<f64> {
     Some(f64::from(tensor.dtype?.bytes))
+}
+
+/// An op on lists of tensors.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::analysis::efficiency) struct Lists {
+    /// Number of operations for each tensor element in the first list that the op reads.
+    #[serde(default)]
+    flops: f64,
+    /// Tensor lists that the op reads; absent arguments are ignored.
+    reads: Vec<usize>,
+    /// Tensor lists that the op overwrites. If the op creates new tensors instead, the entry names a list whose tensors
+    /// have the shapes of the new ones.
+    writes: Vec<usize>,
+}
+
+impl Lists {
+    pub(super) fn demand(&self, inputs: &Inputs, dtype: Option<Dtype>) -> Option<Demand> {
+        let first = inputs.tensors(*self.reads.first()?)?;
+        let elements: f64 = first.iter().map(Tensor::elements).sum();
+        let known = |at: &usize| {
+            let tensors = inputs.tensors(*at).unwrap_or_default();
+            tensors.iter().map(|tensor| tensor.or_dtype(dtype)).collect::<Vec<_>>()
+        };
+        let read = self.reads.iter().flat_map(known).map(|tensor| tensor.read());
+        let written = self.writes.iter().flat_map(known).map(|tensor| tensor.written());
+        let bytes = sum(read.chain(written));
+        Some(Demand::vector(self.flops * elements, bytes, dtype.or(first.first()?.dtype)))
+    }
+}
+
+/// An op that reads an index and the elements of a table that it selects, and writes these elements.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::analysis::efficiency) struct Select {
+    table: usize,
+    index: usize,
+    /// The elements that one index selects.
+    takes: Takes,
+}
+
+/// The elements that one index selects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Takes {
+    /// One index selects all elements along the dimensions after the first.
+    Row,
+    /// One index selects all elements along all dimensions except one. The number of that dimension is in the argument
+    /// at this position.
+    Along(usize),
+    /// One index selects a single element.
+    Element,
+}
+
+impl Select {
+    pub(super) fn demand(&self, inputs: &Inputs) -> Option<Demand> {
+        let (table, index) = (inputs.tensor(self.table)?, inputs.tensor(self.index)?);
+        let each = match self.takes {
+            Takes::Row => product(table.dims.get(1..)?),
+            Takes::Element => 1.0,
+            Takes::Along(at) => {
+                let dim = inputs.integer(at)?;
+                let rank = i64::try_from(table.dims.len()).ok()?;
+                let dim = usize::try_from(if dim < 0 { dim + rank } else { dim }).ok()?;
+                product(table.dims.get(..dim)?) * product(table.dims.get(dim + 1..)?)
+            }
+        };
+        let selected = index.elements() * each;
+        let rows = table.dtype.map(|dtype| 2.0 * selected * f64::from(dtype.bytes));
+        Some(Demand::vector(0.0, sum([index.read(), rows]), table.dtype))
+    }
 }

@@ -2,8 +2,7 @@
 //! remaining calls near the parts with the largest lag. The two calls of a matched node are kept or dropped together.
 
 use super::places::Place;
-use super::shown::Shown;
-use super::slice::Slice;
+use super::shown::{Shown, Slice};
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};

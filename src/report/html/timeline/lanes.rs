@@ -1,7 +1,7 @@
 //! Puts the chosen slices into lanes (one per thread or stream), and divides each lane into rows
 //! without overlapping slices.
 
-use super::slice::Slice;
+use super::shown::Slice;
 use crate::analysis::Analysis;
 use crate::report::html::texts::{PageText, Texts};
 use crate::side::{PerSide, Side};

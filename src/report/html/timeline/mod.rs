@@ -11,24 +11,20 @@
 //! size, however large the trace is: it shows only the longest calls in the step and the longest calls near the parts
 //! with the largest lag.
 
-mod anchors;
 mod choice;
 mod kept;
 mod lanes;
 mod places;
 mod shown;
-mod slice;
 
 use super::page_tree::PageTree;
 use super::texts::Texts;
 use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
-use anchors::Anchors;
 use lanes::{Lane, Placed};
-use places::Place;
+use places::{Anchors, Place};
 use serde::Serialize;
-use shown::Shown;
-use slice::ticks;
+use shown::{Shown, ticks};
 
 /// The timeline data that the script draws.
 #[derive(Serialize)]
@@ -88,7 +84,7 @@ pub(super) fn of(analysis: &Analysis, tree: &PageTree<'_>, texts: &mut Texts) ->
         host: Side::BOTH.map(|side| ticks(shown.host_time(side))),
         end: Side::BOTH.map(|side| ticks(shown.end(side))),
         lanes,
-        anchors: anchors::of(analysis, &shown, &placed, texts),
+        anchors: places::anchors(analysis, &shown, &placed, texts),
         slices: Slices::of(&placed),
         parts,
         remark,

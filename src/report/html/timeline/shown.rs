@@ -2,8 +2,8 @@
 //!
 //! It is the step of the lag curve, and its counterpart on the opposite side.
 
-use super::slice::Slice;
 use crate::analysis::Analysis;
+use crate::diff::MergedId;
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::trace::{EventId, Nanos, Trace};
@@ -120,5 +120,34 @@ impl Shown {
             is_gpu,
             is_inside: is_launched_here && self.holds(analysis, side, call),
         }
+    }
+}
+
+/// Resolution of the times on the page, in ns.
+const TICK: i64 = 100;
+
+/// Converts a time to the page's unit. Starts and ends are both rounded down, so nested slices stay nested.
+pub(super) fn ticks(time: Nanos) -> i64 {
+    time.0.div_euclid(TICK)
+}
+
+/// A call that the timeline draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Slice {
+    pub(super) side: Side,
+    pub(super) call: CallId,
+    pub(super) event: EventId,
+    pub(super) node: MergedId,
+    /// Start time, relative to the start of the step.
+    pub(super) start: Nanos,
+    pub(super) time: Nanos,
+    pub(super) is_gpu: bool,
+    /// Whether the step made the host call or launched the GPU event.
+    pub(super) is_inside: bool,
+}
+
+impl Slice {
+    pub(super) fn end(&self) -> Nanos {
+        self.start + self.time
     }
 }

@@ -1,5 +1,8 @@
-//! Sums attributed time by host stack. If several nodes of the merged tree have the same stack, their times are added
-//! up.
+//! Writes `folded.txt` and `flamegraph.svg`: attributed time by host stack, for both sides.
+//!
+//! Each line in the folded file is a stack with `;` between its calls, followed by the baseline time and the candidate
+//! time in ns. `flamegraph.pl`, inferno and speedscope read this format as a differential profile. If several nodes of the
+//! merged tree have the same stack, their times are added up.
 //!
 //! ```text
 //! merged tree   step  step            stack tree   step 2+5
@@ -8,11 +11,46 @@
 
 use crate::analysis::Analysis;
 use crate::report::nodes::{own_time, times_below};
-use crate::report::text::{node_name, one_line};
+use crate::report::text::{node_name, one_line, sentence};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use indextree::{Arena, NodeEdge, NodeId};
+use inferno::flamegraph::{self, Options};
 use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Minimum width of a drawn frame, in percent of the image width.
+const LEAST_WIDTH: f64 = 0.05;
+
+pub(super) fn write_folded(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
+    for line in StackTree::new(analysis).folded_lines() {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+/// Writes the differential flame graph. The width of each frame represents the frame's time in the candidate.
+pub(super) fn write_svg(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
+    let mut options = Options::default();
+    "tracetree: red frames take more time in the candidate, blue frames less"
+        .clone_into(&mut options.title);
+    options.subtitle = Some(one_line(&sentence(analysis)).into_owned());
+    "ns".clone_into(&mut options.count_name);
+    options.min_width = LEAST_WIDTH;
+    options.deterministic = true;
+    let lines = StackTree::new(analysis).folded_lines();
+    let drawable = lines.iter().any(|line| !line.ends_with(" 0"));
+    if !drawable {
+        return out.write_all(NOTHING.as_bytes());
+    }
+    flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), out)
+        .map_err(io::Error::other)
+}
+
+/// The image that is written if the candidate has no attributed time.
+const NOTHING: &str = "<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" \
+    width=\"600\" height=\"60\"><text x=\"10\" y=\"35\" font-family=\"sans-serif\">trace2 has no \
+    attributed time</text></svg>\n";
 
 /// Below this depth, nested calls are drawn as siblings. Without this limit, the total length of all stacks could grow
 /// with the square of the depth. Flattening the stacks in this way does not change any times.
@@ -26,13 +64,13 @@ struct Frame {
 }
 
 /// The stacks of a comparison, as a tree. Each node represents the stack from the root down to that node.
-pub(super) struct StackTree {
+struct StackTree {
     frames: Arena<Frame>,
     roots: Vec<NodeId>,
 }
 
 impl StackTree {
-    pub(super) fn new(analysis: &Analysis) -> StackTree {
+    fn new(analysis: &Analysis) -> StackTree {
         let (times, merged) = (times_below(analysis), analysis.diff().merged());
         let mut tree = StackTree { frames: Arena::new(), roots: Vec::new() };
         let mut known: BTreeMap<(Option<NodeId>, String), NodeId> = BTreeMap::new();
@@ -67,7 +105,7 @@ impl StackTree {
 
     /// Writes one line for each stack whose innermost call has time of its own, in the order of the merged tree. Each
     /// line contains the stack's calls separated by `;`, then the baseline time and the candidate time in ns.
-    pub(super) fn folded_lines(&self) -> Vec<String> {
+    fn folded_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         // The stack of the current node as a string, and the length of the string up to each ancestor.
         let (mut stack, mut ends) = (String::new(), Vec::new());
