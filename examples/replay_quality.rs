@@ -1,35 +1,26 @@
-//! Prints three tables about the quality of replays of real traces. The first table shows how well a replay reproduces
-//! each step. The second table shows how well the dependency graph of one trace predicts the step time of a second
-//! trace if it is replayed with the durations from the second trace. The third table shows the computed effects of
-//! changes whose size is known.
+//! Prints how well replays reproduce each step of real traces or, for a pair of traces, the effect of each change.
 //!
 //! ```text
-//! cargo run --release --all-features --example replay_quality            all tables
+//! cargo run --release --all-features --example replay_quality            all traces
 //! cargo run --release --all-features --example replay_quality A          one trace
 //! cargo run --release --all-features --example replay_quality A B        one pair
 //! ```
 //! Real traces are read from the folder `TRACETREE_TRACES`.
 
-use std::collections::BTreeSet;
 use std::io::{Result, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use tracetree::analysis::Analysis;
-use tracetree::analysis::replay::{Point, Recorded, Replays, Scenario};
+use tracetree::analysis::replay::{Recorded, Scenario};
 use tracetree::program::Program;
 use tracetree::trace::Nanos;
-use tracetree::tree::{CallId, CallTree};
-use tracetree::{Comparison, ComparisonOptions, Side, Trace};
+use tracetree::tree::CallTree;
+use tracetree::{Comparison, ComparisonOptions, Trace};
 
 fn main() -> Result<()> {
     let out = &mut stdout();
     let paths: Vec<PathBuf> = std::env::args().skip(1).map(PathBuf::from).collect();
     match paths.as_slice() {
-        [] => {
-            self_check(&all_traces(), out)?;
-            pairs(out)?;
-            known(out)
-        }
+        [] => self_check(&all_traces(), out),
         [path] => self_check(std::slice::from_ref(path), out),
         [one, two] => pair(one, two, out),
         _ => Err(std::io::Error::other("usage: replay_quality [BASELINE [CANDIDATE]]")),
@@ -135,52 +126,6 @@ fn self_check(paths: &[PathBuf], out: &mut dyn Write) -> Result<()> {
     writeln!(out, "effects cannot be computed for {refused} of {} traces", paths.len())
 }
 
-/// Pairs of traces. The two traces in each pair have the same structure.
-const PAIRS: [(&str, &str); 22] = [
-    ("h100/resnet_eager", "h100/resnet_eager_again"),
-    ("h100/resnet_eager", "h100/resnet_eager_third"),
-    ("h100/resnet_eager", "h100/resnet_tf32_off"),
-    ("h100/resnet_eager", "h100/resnet_tf32_off_again"),
-    ("h100/resnet_tf32_off", "h100/resnet_eager"),
-    ("h100/resnet_eager", "h100/resnet_benchmark"),
-    ("h100/resnet_eager", "h100/resnet_channels_last"),
-    ("h100/resnet_eager", "h200/resnet_eager"),
-    ("h100/tfm_flash", "h100/tfm_math"),
-    ("h100/tfm_math", "h100/tfm_flash"),
-    ("h100/tfm_flash", "h100/tfm_efficient"),
-    ("h100/tfm_flash", "h200/tfm_flash"),
-    ("h100/train_base", "h100/train_again"),
-    ("h100/train_base", "h100/train_relu"),
-    ("h100/train_base", "h100/train_batch"),
-    ("h100/train_base", "h100/train_loader"),
-    ("known/host_base", "known/host_again"),
-    ("known/host_base", "known/host_third"),
-    ("known/gpu_base", "known/gpu_again"),
-    ("known/gpu_base", "known/gpu_third"),
-    ("resnet.rocm", "resnet.cuda"),
-    ("cnn", "cnn_rerun"),
-];
-
-fn example(name: &str) -> PathBuf {
-    let path = |end: &str| PathBuf::from(format!("examples/traces/{name}{end}"));
-    let recorded = path(".pt.trace.json.gz");
-    if recorded.exists() { recorded } else { path(".json.gz") }
-}
-
-fn pairs(out: &mut dyn Write) -> Result<()> {
-    writeln!(out, "\nAcross pairs: the baseline's graph with the candidate's durations")?;
-    for (one, two) in PAIRS {
-        transferred(&example(one), &example(two), out)?;
-    }
-    if let Some(folder) = std::env::var_os("TRACETREE_TRACES").map(PathBuf::from) {
-        for model in ["timesformer", "bert", "vit"] {
-            let path = |device: &str| folder.join(format!("mi300_h100/{model}.{device}.json.gz"));
-            transferred(&path("mi300"), &path("h100"), out)?;
-        }
-    }
-    Ok(())
-}
-
 fn compared(one: &Path, two: &Path) -> Option<Comparison> {
     Comparison::open(one, two, &ComparisonOptions::default()).ok()
 }
@@ -189,36 +134,7 @@ fn ms(time: Nanos) -> f64 {
     time.as_millis()
 }
 
-fn transferred(one: &Path, two: &Path, out: &mut dyn Write) -> Result<()> {
-    let Some(comparison) = compared(one, two) else { return Ok(()) };
-    let (analysis, name) = (comparison.analysis(), format!("{} → {}", name_of(one), name_of(two)));
-    let replays = match Replays::of(
-        analysis.diff(),
-        analysis.ledger(),
-        analysis.wall(),
-        analysis.comparability(),
-        analysis.changes(),
-    ) {
-        Ok(replays) => replays,
-        Err((_, reason)) => return writeln!(out, "{name:<64} no effect: {reason}"),
-    };
-    let check = replays.transferred(analysis.diff(), analysis.ledger(), analysis.changes());
-    let change = analysis.bounds().as_ref().map_or(Nanos::ZERO, |bounds| {
-        bounds.checks.candidate.recorded - bounds.checks.baseline.recorded
-    });
-    let error = check.replayed - check.recorded;
-    writeln!(
-        out,
-        "{name:<64} {:>9.3} ms, predicted {:>9.3}: {:+.2}% of the step, change {:+.3}",
-        ms(check.recorded),
-        ms(check.replayed),
-        100.0 * ms(error) / ms(check.recorded),
-        ms(change)
-    )
-}
-
 fn pair(one: &Path, two: &Path, out: &mut dyn Write) -> Result<()> {
-    transferred(one, two, out)?;
     let Some(comparison) = compared(one, two) else { return Ok(()) };
     let analysis = comparison.analysis();
     let begin = Instant::now();
@@ -240,67 +156,4 @@ fn pair(one: &Path, two: &Path, out: &mut dyn Write) -> Result<()> {
         writeln!(out, "{:+9.3} alone {:+9.3} last  {what}", ms(effect.alone), ms(effect.last))?;
     }
     Ok(())
-}
-
-/// Prints the computed effects of known delays that were injected into programs. Recordings without Python stacks
-/// contain no call for a sleep on the host. The effect of a sleep is therefore computed from the host time before the
-/// first op of each step. The effects of the other changes are computed from the calls that have no counterpart.
-fn known(out: &mut dyn Write) -> Result<()> {
-    writeln!(out, "\nKnown changes (ms per step): recorded difference, effect, injected delay")?;
-    for (program, injected) in [
-        ("host", [("again", 0.0), ("sleep", 3.0), ("spin", 0.0), ("sync", f64::NAN)]),
-        ("gpu", [("again", 0.0), ("sleep", 0.0), ("spin", 1.0), ("sync", f64::NAN)]),
-    ] {
-        for (variant, truth) in injected {
-            let path = |variant: &str| example(&format!("known/{program}_{variant}"));
-            let Some(comparison) = compared(&path("base"), &path(variant)) else { continue };
-            let analysis = comparison.analysis();
-            let Ok(replays) = Replays::of(
-                analysis.diff(),
-                analysis.ledger(),
-                analysis.wall(),
-                analysis.comparability(),
-                analysis.changes(),
-            ) else {
-                continue;
-            };
-            let effect = match variant {
-                "sleep" => {
-                    let first =
-                        [Side::Baseline, Side::Candidate].map(|side| first_ops(&replays, side));
-                    replays.effect_of(analysis.diff(), |side, item| {
-                        first[side as usize].contains(&item.point)
-                    })
-                }
-                _ => replays
-                    .effect_of(analysis.diff(), |side, item| is_alone(analysis, side, item.point)),
-            };
-            let Ok(bounds) = analysis.bounds() else { continue };
-            let checks = &bounds.checks;
-            let difference = checks.candidate.recorded - checks.baseline.recorded;
-            writeln!(
-                out,
-                "{program:<5} {variant:<6} {:+8.3}  alone {:+8.3} last {:+8.3}  {truth:+.1}",
-                ms(difference),
-                ms(effect.alone),
-                ms(effect.last)
-            )?;
-        }
-    }
-    Ok(())
-}
-
-fn is_alone(analysis: &Analysis, side: Side, point: Point) -> bool {
-    let is_alone = |call: CallId| analysis.diff().counterpart(side, call).is_none();
-    match point {
-        Point::Start(call) | Point::End(call) => is_alone(call),
-        Point::Step(_) => false,
-    }
-}
-
-/// The start of the first call in each step.
-fn first_ops(replays: &Replays, side: Side) -> BTreeSet<Point> {
-    let items = &replays.recorded(side).items;
-    let is_first = |at: usize| at == 0 || matches!(items[at - 1].point, Point::Step(_));
-    (0..items.len()).filter(|&at| is_first(at)).map(|at| items[at].point).collect()
 }

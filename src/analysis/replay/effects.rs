@@ -1,9 +1,8 @@
 //! Replays both sides to compute the effect of each change on the step time, lower bounds of the step time, and
 //! critical paths.
 
-use super::mix::{Changed, How, ItemChange, Mix, PartsOfChange, Taken};
+use super::mix::{Changed, How, Mix, PartsOfChange, Taken};
 use super::owners::Owners;
-use super::parts::Item;
 use super::patch::Unchanged;
 use super::path::{CriticalPath, PathPart};
 use super::play::{AsRecorded, Program};
@@ -170,29 +169,6 @@ impl Replays {
         Nanos(self.recorded[side].replay(scenario).end / self.steps[side])
     }
 
-    /// The effect of taking some items from the other side, together with the GPU events that these items launch. The
-    /// function `is_taken` selects the items.
-    pub fn effect_of(&self, diff: &TraceDiff, is_taken: impl Fn(Side, &Item) -> bool) -> Effect {
-        let change = |side: Side, item: &Item| is_taken(side, item).then_some(0);
-        let items: PerSide<Vec<ItemChange>> = PerSide::from_fn(|side| {
-            let of = |item: &Item| (change(side, item), change(side, item));
-            self.recorded[side].items.iter().map(of).collect()
-        });
-        let works = PerSide::from_fn(|side| self.recorded[side].works_of_items(&items[side]));
-        let mix = Mix::new(self.recorded.as_ref(), diff, items, works);
-        self.effect(&mix, &Taken { changes: Changed::One(0), ..Taken::default() })
-    }
-
-    /// Replays the baseline's graph with the candidate's durations, for comparison with the candidate's
-    /// recorded step time. The replayed and the recorded step time agree if the programs have the same
-    /// structure.
-    pub fn transferred(&self, diff: &TraceDiff, ledger: &Ledger, changes: &Changes) -> Check {
-        let end = self.mix(diff, ledger, changes).transferred().play().end;
-        let steps = self.steps.candidate;
-        let recorded = Nanos(self.recorded.candidate.measured.end / steps);
-        Check { recorded, replayed: Nanos(end / steps) }
-    }
-
     /// Number of compared steps on each side.
     pub(super) fn compared(&self) -> PerSide<i64> {
         self.compared
@@ -331,12 +307,12 @@ impl Replays {
         })
     }
 
-    /// How well the replay of each side reproduces the recording.
-    fn checks(&self) -> PerSide<Check> {
-        PerSide::from_fn(|side| Check {
+    /// How well the replay of a side reproduces the recording.
+    pub(super) fn check(&self, side: Side) -> Check {
+        Check {
             recorded: Nanos(self.recorded[side].measured.end / self.steps[side]),
             replayed: Nanos(self.ends[side] / self.steps[side]),
-        })
+        }
     }
 
     /// The lower bounds of the step time, and what determines it.
@@ -347,7 +323,7 @@ impl Replays {
         Bounds {
             host: self.effect(&mix, &Taken { host: true, ..none }),
             kernels: self.effect(&mix, &Taken { works: true, ..none }),
-            checks: self.checks(),
+            checks: PerSide::from_fn(|side| self.check(side)),
             limits: Limit::ALL.map(|limit| {
                 PerSide::from_fn(|side| self.step_time_at(diff, side, limit, &programs[side]))
             }),

@@ -24,7 +24,6 @@ mod rest;
 mod scenario;
 mod segments;
 mod threads;
-mod transfer;
 mod typical;
 mod what_if;
 

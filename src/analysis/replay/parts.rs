@@ -53,8 +53,6 @@ pub struct Work {
     pub call: CallId,
     /// Duration, in ns.
     pub time: i64,
-    /// The part of the duration, in ns, during which no GPU event with an earlier start was running.
-    pub busy: i64,
     /// The event's stream, as a position in `Recorded::streams`.
     pub stream: u32,
     /// The kind of the event, which determines the gap before it.

@@ -32,8 +32,6 @@ pub(super) struct PlayWork<'r> {
     pub(super) latency: Option<i64>,
     pub(super) waits: Option<Behind>,
     pub(super) typical: &'r Typical,
-    /// Whether the gap before this event excludes the time during which other streams run events.
-    pub(super) is_apart: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -136,7 +134,6 @@ impl<'r> Program<'r> {
             latency: work.latency,
             waits: work.waits,
             typical: &recorded.typical,
-            is_apart: false,
         });
     }
 
@@ -257,13 +254,7 @@ impl State<'_> {
     /// The time at which a GPU event starts, and what determines this time.
     fn begin(&self, work: &PlayWork<'_>) -> (i64, Bound) {
         let free = self.free[work.stream as usize];
-        let gap = free.last.map_or(0, |(_, kind)| {
-            if work.is_apart {
-                work.typical.idle_gap(kind, work.kind)
-            } else {
-                work.typical.gap(kind, work.kind)
-            }
-        });
+        let gap = free.last.map_or(0, |(_, kind)| work.typical.gap(kind, work.kind));
         let mut start = free.at + gap;
         let mut bound = Bound::Stream { after: free.last.map(|(at, _)| at) };
         if let Some(latency) = work.latency
@@ -361,7 +352,6 @@ mod tests {
             latency: Some(4_000),
             waits: None,
             typical: &typical,
-            is_apart: false,
         }];
         let line = vec![Do::Launch(0, 1), Do::Host(1_000 * host), Do::Wait(0), Do::Step];
         let waits: Vec<(CallId, &[Behind], i64)> =

@@ -380,16 +380,3 @@ impl<'t> Builder<'t> {
         Replayed { end, steps }
     }
 }
-
-impl Recorded {
-    /// For each GPU event, the change of the item that launched the event.
-    pub(super) fn works_of_items(&self, items: &[(Option<u32>, Option<u32>)]) -> Vec<Option<u32>> {
-        let mut works = vec![None; self.works.len()];
-        for (item, &(change, _)) in self.items.iter().zip(items) {
-            if let Action::Launch(first, end) = item.action {
-                works[first as usize..end as usize].fill(change);
-            }
-        }
-        works
-    }
-}

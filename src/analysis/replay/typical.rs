@@ -18,8 +18,6 @@ pub struct Typical {
     /// Mean gap between two consecutive events on a stream, for each combination of their kinds. A gap is
     /// included only if the second event was launched early enough to start before the first event ended.
     gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
-    /// Like `gaps`, but each gap excludes the time during which other streams run events.
-    idle_gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
     /// Mean time from the end of an event to the start of an event on a different stream that waited for it.
     /// The first entry is for waiting events outside of graphs, the second for waiting events in graphs.
     crossings: [i64; 2],
@@ -53,12 +51,6 @@ impl Typical {
         self.gaps[before.0 as usize][after.0 as usize]
     }
 
-    /// Typical gap between two events of the given kinds, excluding the time during which other streams run
-    /// events.
-    pub(super) fn idle_gap(&self, before: WorkKind, after: WorkKind) -> i64 {
-        self.idle_gaps[before.0 as usize][after.0 as usize]
-    }
-
     /// Typical time from the end of an event to the start of an event on a different stream that waited for
     /// it.
     pub(super) fn crossing(&self, kind: WorkKind) -> i64 {
@@ -67,13 +59,7 @@ impl Typical {
 
     /// The longest gap between two events.
     pub(super) fn longest(&self) -> i64 {
-        let gaps = self.gaps.iter().chain(&self.idle_gaps).flatten();
-        gaps.chain(&self.crossings).copied().max().unwrap_or(0).max(0)
-    }
-
-    /// The median latency of all launches.
-    pub(super) fn usual_latency(&self) -> i64 {
-        self.latency
+        self.gaps.iter().flatten().chain(&self.crossings).copied().max().unwrap_or(0).max(0)
     }
 
     fn latency(&self, api: u32) -> i64 {
@@ -100,12 +86,8 @@ impl Typical {
             drafts.iter().enumerate().map(|(at, draft)| (draft.start, at)).collect();
         by_start.sort_unstable();
         let mut busy_until = busy_before;
-        let mut busy = vec![0; drafts.len()];
-        let mut idle = vec![0; drafts.len()];
         for &(_, at) in &by_start {
             let draft = &drafts[at];
-            idle[at] = draft.start - busy_until;
-            busy[at] = (draft.end - draft.start.max(busy_until)).max(0);
             if let Some((launch, api)) = draft.launch {
                 launched += 1;
                 skewed += usize::from(draft.start < launch - 1_000);
@@ -124,22 +106,16 @@ impl Typical {
             of_api.into_iter().filter_map(|(api, times)| Some((api, median(times)?))).collect();
         typical.find_returns(waiting, items);
         let crossings = typical.find_crossings(drafts, &befores);
-        typical.gaps = typical.mean_gaps(drafts, &befores, &crossings, |_, gap| gap);
-        typical.idle_gaps = if drafts.iter().all(|draft| draft.stream == 0) {
-            typical.gaps
-        } else {
-            typical.mean_gaps(drafts, &befores, &crossings, |at, gap| gap.min(idle[at].max(0)))
-        };
-        let works = |((draft, wait), &busy): ((&Draft, &Option<Behind>), &i64)| Work {
+        typical.gaps = typical.mean_gaps(drafts, &befores, &crossings);
+        let works = |(draft, wait): (&Draft, &Option<Behind>)| Work {
             call: draft.call,
             time: draft.end - draft.start,
-            busy,
             stream: draft.stream,
             kind: draft.kind,
             latency: draft.launch.map(|(_, api)| typical.latency(api)),
             waits: *wait,
         };
-        let works = drafts.iter().zip(&crossings).zip(&busy).map(works).collect();
+        let works = drafts.iter().zip(&crossings).map(works).collect();
         Ok((typical, works))
     }
 
@@ -179,14 +155,12 @@ impl Typical {
         waits
     }
 
-    /// Mean gap for each combination of the two events' kinds. The function `part` returns how much of a gap
-    /// counts toward the mean.
+    /// Mean gap for each combination of the two events' kinds.
     fn mean_gaps(
         &self,
         drafts: &[Draft],
         befores: &[Option<usize>],
         crossings: &[Option<Behind>],
-        part: impl Fn(usize, i64) -> i64,
     ) -> [[i64; WorkKind::COUNT]; WorkKind::COUNT] {
         let mut sums = [[(0_i64, 0_i64); WorkKind::COUNT]; WorkKind::COUNT];
         let mut all = (0, 0);
@@ -195,8 +169,8 @@ impl Typical {
             let gap = draft.start - before.end;
             if self.ready(draft) + EARLY <= before.end && gap < LONG_GAP {
                 let sum = &mut sums[before.kind.0 as usize][draft.kind.0 as usize];
-                *sum = (sum.0 + part(at, gap), sum.1 + 1);
-                all = (all.0 + part(at, gap), all.1 + 1);
+                *sum = (sum.0 + gap, sum.1 + 1);
+                all = (all.0 + gap, all.1 + 1);
             }
         }
         let mean = |(sum, count): (i64, i64)| if count == 0 { None } else { Some(sum / count) };

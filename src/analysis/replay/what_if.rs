@@ -1,6 +1,6 @@
 //! Computes the step time of each side in a what-if scenario that a user describes with queries and factors.
 
-use super::effects::Replays;
+use super::effects::{Check, Replays};
 use super::scenario::Scenario;
 use crate::analysis::account::Ledger;
 use crate::analysis::changes::Changes;
@@ -121,12 +121,8 @@ impl WhatIf {
             work: &|call| factors.get(&call).copied().unwrap_or(1.0),
             waits: &|call| skipped.binary_search(&call).is_err(),
         };
-        let measured = &replays.recorded(side).measured;
-        Ok(StepTimes {
-            recorded: Nanos(measured.end / measured.steps.len().max(1) as i64),
-            replayed: replays.step_time(side, &Scenario::RECORDED),
-            scenario: replays.step_time(side, &scenario),
-        })
+        let Check { recorded, replayed } = replays.check(side);
+        Ok(StepTimes { recorded, replayed, scenario: replays.step_time(side, &scenario) })
     }
 
     /// The factor for each GPU event at or below a call found by a query.
