@@ -82,6 +82,11 @@ impl Draft {
         *self.names[side].entry(name.to_owned()).or_default() += 1;
     }
 
+    /// Whether the changed values include the given one, on any side.
+    pub(super) fn has_value(&self, value: &str) -> bool {
+        self.pairs.keys().any(|(one, two)| one == value || two == value)
+    }
+
     pub(super) fn pair(&mut self, baseline: &str, candidate: &str) {
         *self.pairs.entry((baseline.to_owned(), candidate.to_owned())).or_default() += 1;
     }

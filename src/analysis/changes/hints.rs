@@ -11,10 +11,6 @@ use crate::trace::Recorder;
 
 /// The setting or code that usually causes such a change; empty if there is none.
 pub(super) fn usual(diff: &TraceDiff, draft: &Draft) -> &'static str {
-    let is_channels_last = || {
-        let mut formats = draft.pairs.keys().flat_map(|(one, two)| [one, two]);
-        formats.any(|format| format == "channels_last")
-    };
     let kind = draft.kind;
     if let Some(usual) = draft.stated {
         return usual;
@@ -30,7 +26,7 @@ pub(super) fn usual(diff: &TraceDiff, draft: &Draft) -> &'static str {
         optimizer::usual(&optimizer::reason(diff, draft).0)
     } else if kind == ChangeKind::Shapes {
         sizes(diff, draft)
-    } else if kind == ChangeKind::MemoryFormat && !is_channels_last()
+    } else if kind == ChangeKind::MemoryFormat && !draft.has_value("channels_last")
         || kind == ChangeKind::Recording && !draft.nodes.is_empty()
     {
         // Recordings that contain different layers have no usual cause, either.

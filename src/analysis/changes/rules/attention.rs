@@ -77,9 +77,7 @@ pub(super) fn fold(drafts: &mut Drafts<'_>) {
     fold_where(drafts, attention, &[ChangeKind::KernelSelection], |draft| {
         draft.subject == Subject::Family(OpFamily::Attention)
     });
-    fold_where(drafts, attention, &[ChangeKind::MemoryFormat], |draft| {
-        draft.pairs.keys().any(|(one, two)| one == "strided" || two == "strided")
-    });
+    fold_where(drafts, attention, &[ChangeKind::MemoryFormat], |draft| draft.has_value("strided"));
     fold_where(drafts, attention, &[ChangeKind::Ops], |draft| {
         names(draft).all(|name| VIEWS.contains(&name))
     });

@@ -85,13 +85,9 @@ fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
             return;
         }
         // No parameter of a layer makes tensors channels_last.
-        let is_channels_last = |draft: &Draft| {
-            let mut formats = draft.pairs.keys().flat_map(|(one, two)| [one, two]);
-            formats.any(|format| format == "channels_last")
-        };
         fold_where(drafts, arguments, &[ChangeKind::Shapes, ChangeKind::MemoryFormat], |draft| {
             let is_after = from < draft.nodes.first().copied() || draft.position.module == module;
-            is_after && !is_channels_last(draft)
+            is_after && !draft.has_value("channels_last")
         });
     }
     if parameter == "training" {

@@ -58,9 +58,8 @@ fn into_ops(drafts: &mut Drafts<'_>) {
             }
         };
         fold_where(drafts, at, &[ChangeKind::MemoryFormat], |draft| {
-            let mut formats = draft.pairs.keys().flat_map(|(one, two)| [one, two]);
             replaced.contains(&draft.position.module)
-                || is_here(&draft.position) && formats.all(|format| format != "channels_last")
+                || is_here(&draft.position) && !draft.has_value("channels_last")
         });
         let is_replacement =
             Side::BOTH.iter().all(|&side| !drafts.all()[at].names[side].is_empty());
