@@ -57,7 +57,7 @@ pub struct LagPart {
     /// What runs, such as `backward · BasicBlock_0`.
     pub title: String,
     /// The layer or op that runs, such as `BasicBlock_0`; empty for the time before and after matched work.
-    pub(crate) name: String,
+    pub name: String,
     /// How much the candidate falls behind in this part; negative if it catches up.
     pub lost: Nanos,
     /// The anchor at which the candidate falls behind most, or catches up most if it does so in the whole part; `None`

@@ -273,7 +273,7 @@ fn actions(narrative: &Narrative, tree: &PageTree<'_>) -> Vec<Action> {
         change: None,
     };
     // The action that opens the page is left out, because the reader has already opened the page.
-    let next = narrative.next.iter().filter(|next| !next.command.ends_with("--open"));
+    let next = narrative.next.iter().filter(|next| !next.opens_page);
     let mut actions: Vec<Action> = next.map(action).collect();
     let mut lines = narrative.certain.lines.iter();
     if let Some(change) = lines.find_map(|line| Some((line.number?, tree.target(line.node)?))) {

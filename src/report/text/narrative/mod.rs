@@ -111,13 +111,15 @@ pub struct Line {
 }
 
 /// A suggested action.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[doc(hidden)]
 pub struct Action {
     /// A description of the suggested action.
     pub text: String,
     /// The command that performs the action; empty if there is none.
     pub command: String,
+    /// Whether the command opens the page.
+    pub opens_page: bool,
 }
 
 impl Narrative {

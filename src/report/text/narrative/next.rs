@@ -22,7 +22,7 @@ pub(super) fn actions(analysis: &Analysis, figures: Figures, layers: &Layers) ->
         actions.push(Action {
             text: "record the incomplete trace again, because its times are lower bounds"
                 .to_owned(),
-            command: String::new(),
+            ..Action::default()
         });
     }
     let first = layers.certain.lines.first();
@@ -33,19 +33,20 @@ pub(super) fn actions(analysis: &Analysis, figures: Figures, layers: &Layers) ->
     let slower = parts.filter(|line| line.cost > Nanos::ZERO);
     // Such a line has a remark if there is something to try.
     let advice = slower.map(|line| line.remark.as_str()).find(|remark| !remark.is_empty());
-    actions.extend(advice.map(|advice| Action { text: advice.to_owned(), command: String::new() }));
+    actions.extend(advice.map(|advice| Action { text: advice.to_owned(), ..Action::default() }));
     if !has_runs(analysis.runs()) {
         actions.push(more_runs(analysis));
     }
     actions.extend(less_noise(analysis, figures));
     if analysis.changes().has_work() {
         let command = format!("{} -o report --open", diff(analysis));
-        actions.push(Action { text: "see every call site".to_owned(), command });
+        actions.push(Action { text: "see every call site".to_owned(), command, opens_page: true });
     }
     if layers.certain.lines.iter().any(|line| line.number.is_some()) && has_runs(analysis.runs()) {
         let [a, b] = Side::BOTH.map(|side| shell_word(analysis.tree(side).trace().source()));
         let command = format!("tracetree what-if {a} {b}");
-        actions.push(Action { text: "replay the step without each change".to_owned(), command });
+        let text = "replay the step without each change".to_owned();
+        actions.push(Action { text, command, ..Action::default() });
     }
     actions.truncate(MOST);
     actions
@@ -67,7 +68,7 @@ fn of_compilation(analysis: &Analysis, line: &Line) -> Option<Action> {
     let stacks = if has_stacks { "record without Python stacks, which slow it; " } else { "" };
     let text =
         format!("the device waits for the host: {stacks}torch.compile(mode=\"reduce-overhead\")");
-    Some(Action { text, command: String::new() })
+    Some(Action { text, ..Action::default() })
 }
 
 /// Suggests what to check about a change.
@@ -78,7 +79,7 @@ fn of_change(line: &Line) -> Option<Action> {
         ("", place) => format!("look at {}", place.strip_prefix("in ").unwrap_or(place)),
         (usual, _) => format!("check {usual}"),
     };
-    Some(Action { text, command: String::new() })
+    Some(Action { text, ..Action::default() })
 }
 
 /// Suggests how to measure the noise between runs.
@@ -92,6 +93,7 @@ fn more_runs(analysis: &Analysis) -> Action {
     Action {
         text: "record 3 runs per side to measure the noise".to_owned(),
         command: format!("tracetree diff --base {a} --new {b}{}", captures(analysis)),
+        ..Action::default()
     }
 }
 
@@ -110,7 +112,7 @@ fn less_noise(analysis: &Analysis, figures: Figures) -> Option<Action> {
             figures.with_unit(spread),
             figures.with_unit(difference)
         ),
-        command: String::new(),
+        ..Action::default()
     })
 }
 
