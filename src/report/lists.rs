@@ -9,7 +9,7 @@ use crate::analysis::Analysis;
 use crate::analysis::annotated::{AnnotatedFigures, AnnotatedRow};
 use crate::analysis::fusion::KernelChange;
 use crate::analysis::steps::{StepPlace, batch_class_rows};
-use crate::analysis::wall::idle_owner_name;
+use crate::analysis::wall::{IdleKind, idle_owner_name};
 use crate::order::Order as _;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
@@ -45,8 +45,10 @@ pub(super) struct List {
 #[derive(Debug)]
 pub(super) struct ListLine {
     pub(super) name: String,
-    /// A dimmed note that follows the line's name.
+    /// A dimmed note that follows the line's name, without the kind of idle time.
     pub(super) note: String,
+    /// The kind of idle time that the line is about, if any.
+    idle: Option<IdleKind>,
     pub(super) cells: Vec<String>,
     /// The style of the second-to-last cell, which shows a difference: `more`, `less` or `same`.
     pub(super) style: &'static str,
@@ -64,7 +66,17 @@ impl ListLine {
         let [one, two] = Side::BOTH.map(|side| unit.show(time[side]));
         let cells = vec![one, two, unit.show_signed(difference), times(time)];
         let style = change(difference);
-        ListLine { name, note, cells, style, time: Some(time), pairs: Vec::new() }
+        let time = Some(time);
+        ListLine { name, note, idle: None, cells, style, time, pairs: Vec::new() }
+    }
+
+    /// The note with the kind of idle time, if any; `tail` says what the final wait is called.
+    pub(super) fn note(&self, tail: &str) -> Cow<'_, str> {
+        match self.idle {
+            None => Cow::Borrowed(&self.note),
+            Some(IdleKind::Tail) => Cow::Owned(format!("{tail}, {}", self.note)),
+            Some(kind) => Cow::Owned(format!("{}, {}", kind.label(), self.note)),
+        }
     }
 
     /// The times of a cell that shows both sides, in ns, such as `13236000 -`; `-` stands for a side without a time.
@@ -189,7 +201,7 @@ fn middle(times: &[Nanos]) -> Nanos {
 }
 
 /// A kind of idle time, and the name of the call that it is attributed to.
-type Owner<'k> = (&'k str, Cow<'k, str>);
+type Owner<'k> = (IdleKind, Cow<'k, str>);
 /// Total idle time and number of idle gaps, per side.
 type IdleSum = (PerSide<Nanos>, PerSide<u64>);
 
@@ -198,7 +210,7 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
     let mut owners: Vec<(Owner<'_>, IdleSum)> = Vec::new();
     let mut known: FxHashMap<Owner<'_>, usize> = FxHashMap::default();
     for row in analysis.wall().idle().iter().filter(|row| row.part.is_of_window()) {
-        let key = (row.kind.label(), idle_owner_name(analysis.diff(), row));
+        let key = (row.kind, idle_owner_name(analysis.diff(), row));
         let at = *known.entry(key).or_insert_with_key(|key| {
             owners.push((key.clone(), IdleSum::default()));
             owners.len() - 1
@@ -207,13 +219,14 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
         owner.0 = PerSide::from_fn(|side| owner.0[side] + row.time[side]);
         owner.1 = PerSide::from_fn(|side| owner.1[side] + row.count[side]);
     }
-    owners.order_by(|(key_a, (a, _)), (key_b, (b, _))| {
-        (Reverse(a.difference().abs()), key_a).cmp(&(Reverse(b.difference().abs()), key_b))
+    owners.order_by(|((kind_a, name_a), (a, _)), ((kind_b, name_b), (b, _))| {
+        let size = |time: &PerSide<Nanos>| Reverse(time.difference().abs());
+        (size(a), kind_a.label(), name_a).cmp(&(size(b), kind_b.label(), name_b))
     });
     let count = owners.len();
     let line = |((kind, name), (time, gaps)): (Owner<'_>, IdleSum)| {
-        let note = format!("{kind}, {} → {} gaps", gaps.baseline, gaps.candidate);
-        ListLine::of(name.into_owned(), note, unit, time)
+        let note = format!("{} → {} gaps", gaps.baseline, gaps.candidate);
+        ListLine { idle: Some(kind), ..ListLine::of(name.into_owned(), note, unit, time) }
     };
     let lines: Vec<ListLine> = owners.into_iter().take(LINES).map(line).collect();
     let nothing = match analysis.ledger().measure() {

@@ -102,7 +102,7 @@ pub(super) fn list(list: &List) -> Section {
     let before = format!("{}\n\n| {} |\n|---|{rule}\n", wrapped(&list.remark), titles.join(" | "));
     let mut section = Section::folded(list.title, &before);
     for line in &list.lines {
-        let note = match line.note.as_str() {
+        let note = match &*line.note("tail") {
             "" => String::new(),
             note => format!(" {}", cell(note)),
         };
