@@ -11,7 +11,7 @@ pub(super) struct Allowed {
 /// What the page of a comparison contains.
 pub(super) const COMPARISON: Allowed = Allowed {
     style: "K+7n4ATPylkVvMhIp30amD7/RUK+OxPmYC107sUb+Y0=",
-    script: "MOwc0tGYl4mzApCk+3t6u3Fh57ek0aeBETHYxL6jhn8=",
+    script: "AAJZ+pn+ak4gPt5oYjxTei5WZvjDxjBV8Zr1tyXxI4U=",
 };
 
 /// What the page of a fleet contains.
