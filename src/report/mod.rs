@@ -54,7 +54,7 @@ pub use json::{DescribedTrace, write_info_json, write_rows_json};
 pub use lag::{LagText, lag_text};
 pub use manifest::was_interrupted;
 #[cfg(feature = "parquet")]
-pub use parquet::{Origin, ParquetColumn, ParquetFile, write_parquet};
+pub use parquet::{Origin, read_texts, write_parquet};
 pub use read_back::{read_inputs, read_row};
 pub use read_uid_map::read_uid_map;
 pub use summary::{

@@ -14,6 +14,7 @@
 //! end at the same time are matched instead (see `matching`).
 
 use super::matching::{self, Group, Kernel};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tracetree::analysis::robust::median;
 use tracetree::order::Order as _;
@@ -22,7 +23,7 @@ use tracetree::trace::{EventId, Nanos, TextId};
 use tracetree::tree::{CallId, CallKind, CallTree};
 
 /// The properties that must be equal for two kernels on different ranks to be matched.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Kind {
     /// The process group; empty if not recorded.
     pub(super) group: String,
@@ -31,9 +32,22 @@ pub(super) struct Kind {
 }
 
 /// The communication kernels of one rank, grouped by process group and name. Each group is in order of start time.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<(Kind, Vec<Kernel>)>", into = "Vec<(Kind, Vec<Kernel>)>")]
 pub struct Collectives {
     kernels: BTreeMap<Kind, Vec<Kernel>>,
+}
+
+impl From<Vec<(Kind, Vec<Kernel>)>> for Collectives {
+    fn from(kernels: Vec<(Kind, Vec<Kernel>)>) -> Collectives {
+        Collectives { kernels: kernels.into_iter().collect() }
+    }
+}
+
+impl From<Collectives> for Vec<(Kind, Vec<Kernel>)> {
+    fn from(collectives: Collectives) -> Self {
+        collectives.kernels.into_iter().collect()
+    }
 }
 
 /// The time that one rank spent in collectives.
@@ -83,19 +97,6 @@ impl Collectives {
             });
         }
         Collectives { kernels }
-    }
-
-    /// Appends a kernel.
-    pub(super) fn add(&mut self, kind: Kind, kernel: Kernel) {
-        self.kernels.entry(kind).or_default().push(kernel);
-    }
-
-    /// All kernels, sorted by kind, then by start time.
-    pub(super) fn list(&self) -> Vec<(&Kind, Kernel)> {
-        let of_kind = |(kind, kernels): (_, &Vec<Kernel>)| {
-            kernels.iter().map(move |&kernel| (kind, kernel)).collect::<Vec<_>>()
-        };
-        self.kernels.iter().flat_map(of_kind).collect()
     }
 
     /// The time that each rank spent in collectives, in the order of `ranks`.

@@ -32,9 +32,9 @@ pub(super) fn facts(comparison: &Comparison) -> Facts {
         is_comparable: analysis.comparability().is_comparable(),
         is_identical: analysis.changes().is_identical(),
         points: comparison.diff().differences().len() as u64,
-        notes: PerSide::from_fn(|side| codes(comparison.trace(side).notes()).into()),
+        notes: PerSide::from_fn(|side| codes(comparison.trace(side).notes())),
         roles: PerSide::from_fn(|side| {
-            role::of(comparison.tree(side), comparison.diff().program(side).steps()).into()
+            role::of(comparison.tree(side), comparison.diff().program(side).steps())
         }),
         parts: parts(analysis),
         step_list: steps(analysis),

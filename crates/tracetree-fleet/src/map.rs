@@ -65,7 +65,7 @@ impl Work {
     fn of(facts: &Facts) -> Work {
         let categories = || facts.parts.iter().filter(|part| part.kind == PartKind::Category);
         Work {
-            role: facts.roles.baseline.clone(),
+            role: facts.roles.baseline.as_str().into(),
             time: PerSide::from_fn(|side| categories().map(|part| part.time[side]).sum()),
             steps: facts.steps,
         }

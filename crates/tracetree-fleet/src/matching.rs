@@ -12,6 +12,7 @@
 //! rank 1     ─a┤            ─c┤   ─d┤      offset + 1: three end times coincide, b is skipped
 //! ```
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tracetree::trace::Nanos;
 
@@ -23,7 +24,7 @@ const FIRST: usize = 8;
 const APART: i64 = 3;
 
 /// One communication kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Kernel {
     /// Position of the kernel among all communication kernels of the rank, in order of start time.
     pub(super) position: usize,

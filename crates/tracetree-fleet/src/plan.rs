@@ -23,7 +23,7 @@ use tracetree::storage::{self, Stored};
 use tracetree::trace::ReadOptions;
 use tracetree::tree::{Frames, TreeOptions};
 
-/// Version of the plan and shard layout. The version increases when a field or column is removed or changes its
+/// Version of the layout of plans, tables and `fleet.json`. The version increases when a field or column is removed or changes its
 /// meaning.
 pub const FLEET_SCHEMA: u32 = 4;
 

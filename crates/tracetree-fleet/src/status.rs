@@ -1,5 +1,6 @@
 //! Defines the outcome of a pair: compared, or failed with a code that says why.
 
+use serde::{Deserialize, Serialize};
 use std::error::Error as _;
 use std::io;
 use tracetree::error::{Error, ErrorKind};
@@ -23,7 +24,7 @@ pub(super) const NO_SHARD: &str = "NO_SHARD";
 pub(super) const SHARD_NOT_VISIBLE: &str = "SHARD_NOT_VISIBLE";
 
 /// The outcome of a pair.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
     /// The pair was compared.
     Compared,

@@ -1,6 +1,7 @@
 //! The two traces of a comparison: [`Side`] identifies one trace, and [`PerSide`] contains one
 //! value per trace.
 
+use serde::{Deserialize, Serialize};
 use std::ops::{Index, IndexMut};
 
 /// One of the two traces of a comparison. The baseline always comes first; tables call the sides `trace1` and `trace2`.
@@ -44,7 +45,7 @@ impl Side {
 }
 
 /// A value for each side, indexed by [`Side`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct PerSide<T> {
     /// The baseline's value.
     pub baseline: T,

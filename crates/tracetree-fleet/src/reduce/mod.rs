@@ -200,10 +200,6 @@ impl Texts {
     }
 
     fn share(&mut self, facts: &mut Facts) {
-        for side in Side::BOTH {
-            self.one(&mut facts.notes[side]);
-            self.one(&mut facts.roles[side]);
-        }
         facts.parts.iter_mut().for_each(|part| self.one(&mut part.name));
         facts.classes.iter_mut().for_each(|class| self.one(&mut class.name));
         for line in &mut facts.bill {
@@ -276,7 +272,7 @@ fn ranks(
             folder: one.pair.folder.clone(),
             status: one.status.label(),
             code: one.status.code().to_owned(),
-            role: facts.roles.baseline.clone(),
+            role: facts.roles.baseline.as_str().into(),
             files: PerSide::from_fn(|side| one.pair.file(side).path.clone()),
             time: facts.account.map(|sum| sum.time),
             busy: facts.account.map(|sum| sum.busy),
@@ -290,7 +286,7 @@ fn ranks(
             is_straggler: stragglers.map(|straggler| straggler.is_some() && straggler == at),
             points_of_difference: facts.points as usize,
             is_comparable: facts.is_comparable,
-            notes: facts.notes.as_ref().map(|notes| notes.to_string()),
+            notes: facts.notes.clone(),
         }
     };
     all.iter().map(row).collect()

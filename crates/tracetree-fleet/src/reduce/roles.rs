@@ -19,13 +19,13 @@ pub(super) struct Role {
 
 impl Role {
     pub(super) fn row(&self, whole: &[&Compared<'_>]) -> RoleRow {
-        let of = |at: &usize| &whole[*at].facts.roles.candidate;
-        let mut after: BTreeMap<&Arc<str>, Vec<usize>> = BTreeMap::new();
+        let of = |at: &usize| whole[*at].facts.roles.candidate.as_str();
+        let mut after: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         self.members.iter().for_each(|at| after.entry(of(at)).or_default().push(*at));
         let most =
             after.iter().max_by_key(|(hash, members)| (members.len(), std::cmp::Reverse(**hash)));
-        let usual = most.map_or("".into(), |(hash, _)| (*hash).clone());
-        let odd: Vec<usize> = self.members.iter().copied().filter(|at| *of(at) != usual).collect();
+        let usual = most.map_or("", |(hash, _)| hash);
+        let odd: Vec<usize> = self.members.iter().copied().filter(|at| of(at) != usual).collect();
         RoleRow {
             role: self.hash.clone(),
             ranks: self.members.len() as u64,
@@ -33,7 +33,7 @@ impl Role {
             odd_ranks: odd.len() as u64,
             odd_pattern: short_list(whole, &odd),
             odd_ops: self.odd_ops(whole, &odd),
-            candidate: usual,
+            candidate: usual.into(),
             odd: list(whole, &odd),
         }
     }
@@ -85,12 +85,12 @@ pub(super) fn short_list(whole: &[&Compared<'_>], members: &[usize]) -> String {
 /// affects only the candidate traces.
 pub(super) fn roles(whole: &[&Compared<'_>]) -> Vec<Role> {
     let mut roles: Vec<Role> = Vec::new();
-    let mut known: BTreeMap<&Arc<str>, usize> = BTreeMap::new();
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
     for (at, one) in whole.iter().enumerate() {
         let hash = &one.facts.roles.baseline;
         let place = *known.entry(hash).or_insert(roles.len());
         if place == roles.len() {
-            roles.push(Role { hash: hash.clone(), members: Vec::new() });
+            roles.push(Role { hash: hash.as_str().into(), members: Vec::new() });
         }
         roles[place].members.push(at);
     }

@@ -2,6 +2,7 @@
 //! trace files.
 
 use crate::side::PerSide;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
@@ -17,7 +18,9 @@ use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 /// assert_eq!((Nanos(1_500) + Nanos(20)).to_string(), "1.520");
 /// assert_eq!(Nanos(-5).to_string(), "-0.005");
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 pub struct Nanos(pub i64);
 
 impl Nanos {

@@ -1,36 +1,30 @@
 //! Stores the results of a compared pair as a *shard*: one Parquet file of a few kilobytes that contains everything
 //! that `reduce` needs.
 //!
-//! A shard is a single file, so it is either complete or absent. The file contains one table with several kinds of
-//! rows:
-//!
-//! | kind | a row is |
-//! |---|---|
-//! | `status` | outcome of the pair: `name` is `ok`, `damaged` or `failed`, `place` is the code, `detail` says why |
-//! | `fact` | fact about the pair: `name` is `points`, `exact`, `comparable`, `role`, `notes`, `steps` or `identical` |
-//! | `account` | the totals |
-//! | `op`, `category`, `layer` | the work of one op, category or layer, without communication |
-//! | `step` | a step |
-//! | `class` | a class of work on two platforms |
-//! | `bill` | a line of the bill: `name` is its kind, `detail` is the sentence |
-//! | `collective` | a communication kernel on one side |
-
-mod read;
+//! A shard is a single file, so it is either complete or absent. The file contains one table. Its first row is of the
+//! kind `pair`, and its cell `detail` contains the whole [`Shard`] as JSON, which is all that `reduce` reads. The other
+//! rows are for people who query the shards: the work of each op, category and layer, without communication.
 
 use super::collectives::Collectives;
-use super::plan::{FLEET_SCHEMA, PlannedPair};
+use super::plan::PlannedPair;
 use super::status::Status;
-use read::read_rows;
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::sync::Arc;
-use tracetree::report::{Origin, ParquetFile, write_parquet};
-use tracetree::side::{PerSide, Side};
+use tracetree::report::{Origin, read_texts, write_parquet};
+use tracetree::side::PerSide;
 use tracetree::tables::Table;
 use tracetree::tables::table::{ColumnType, Columns};
 use tracetree::trace::Nanos;
 
+/// Version of the layout of shards.
+const SHARD_SCHEMA: u32 = 5;
+
+/// The column with the JSON.
+const CONTENT: &str = "detail";
+
 /// The shard of a pair.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Shard {
     pub(super) rank: Option<i64>,
     pub(super) status: Status,
@@ -39,7 +33,7 @@ pub(super) struct Shard {
 }
 
 /// The results for a compared pair.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Facts {
     pub(super) account: PerSide<Sum>,
     /// Busy and idle time of the window on each side, without the time of work that was launched before the window or
@@ -52,8 +46,8 @@ pub(super) struct Facts {
     /// Whether the two programs are identical.
     pub(super) is_identical: bool,
     pub(super) points: u64,
-    pub(super) notes: PerSide<Arc<str>>,
-    pub(super) roles: PerSide<Arc<str>>,
+    pub(super) notes: PerSide<String>,
+    pub(super) roles: PerSide<String>,
     pub(super) parts: Vec<Part>,
     pub(super) step_list: Vec<Step>,
     pub(super) bill: Vec<Line>,
@@ -63,7 +57,7 @@ pub(super) struct Facts {
 }
 
 /// Totals of the events on one side: the sum of their durations, the union of their time intervals, and their number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Sum {
     pub(super) time: Nanos,
     pub(super) busy: Nanos,
@@ -71,7 +65,7 @@ pub(super) struct Sum {
 }
 
 /// What a [`Part`] covers: an op, a category or a layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) enum PartKind {
     Op,
     Category,
@@ -79,8 +73,6 @@ pub(super) enum PartKind {
 }
 
 impl PartKind {
-    pub(super) const ALL: [PartKind; 3] = [PartKind::Op, PartKind::Category, PartKind::Layer];
-
     pub(super) fn label(self) -> &'static str {
         match self {
             PartKind::Op => "op",
@@ -91,9 +83,10 @@ impl PartKind {
 }
 
 /// The work of one op, category or layer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Part {
     pub(super) kind: PartKind,
+    #[serde(with = "shared")]
     pub(super) name: Arc<str>,
     /// Number of the layer in its stack; `None` for ops and categories.
     pub(super) number: Option<i64>,
@@ -102,7 +95,7 @@ pub(super) struct Part {
 }
 
 /// One step, with its times on both sides.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Step {
     pub(super) number: i64,
     pub(super) wall: PerSide<Nanos>,
@@ -110,22 +103,27 @@ pub(super) struct Step {
 }
 
 /// A line of the bill.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Line {
     /// What the line is about, as in `bill.csv`.
+    #[serde(with = "shared")]
     pub(super) kind: Arc<str>,
     /// The kind of change; empty if the line is not a change.
+    #[serde(with = "shared")]
     pub(super) change_kind: Arc<str>,
     /// The first call site of a change, or the range of a wait.
+    #[serde(with = "shared")]
     pub(super) place: Arc<str>,
+    #[serde(with = "shared")]
     pub(super) sentence: Arc<str>,
     /// Candidate − baseline, per step.
     pub(super) price: Nanos,
 }
 
 /// A class of work on two platforms, such as `linear`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Class {
+    #[serde(with = "shared")]
     pub(super) name: Arc<str>,
     /// Time in the compared steps.
     pub(super) time: PerSide<Nanos>,
@@ -137,26 +135,18 @@ pub(super) struct Class {
     pub(super) software: Nanos,
 }
 
-/// A row of a shard's table.
-#[derive(Debug, Clone, Default)]
-struct Row {
-    kind: &'static str,
-    side: Option<Side>,
-    name: Arc<str>,
-    place: Arc<str>,
-    change_kind: Arc<str>,
-    number: Option<i64>,
-    sequence: Option<i64>,
-    start: Option<Nanos>,
-    duration: Option<Nanos>,
-    time: PerSide<Option<Nanos>>,
-    busy: PerSide<Option<Nanos>>,
-    wall: PerSide<Option<Nanos>>,
-    count: PerSide<Option<u64>>,
-    price: Option<Nanos>,
-    hardware: Option<Nanos>,
-    text: PerSide<Arc<str>>,
-    detail: Arc<str>,
+/// Reads and writes a shared string like any other string.
+mod shared {
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::sync::Arc;
+
+    pub(super) fn serialize<S: Serializer>(text: &str, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_str(text)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Arc<str>, D::Error> {
+        String::deserialize(from).map(Arc::from)
+    }
 }
 
 impl Shard {
@@ -165,61 +155,47 @@ impl Shard {
         Shard { rank, status, facts: None }
     }
 
-    /// The table that the module documentation describes.
+    /// The table that the module documentation describes. The first row has no [`Part`].
     fn table(self) -> Table {
         const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
-        const TEXT: (ColumnType, &str) = (ColumnType::Word, "");
+        const COUNT: (ColumnType, &str) = (ColumnType::Whole, "");
         Columns::default()
-            .word("kind", "kind of row", |_: &Shard, r: &Row| r.kind.into())
+            .word("kind", "kind of row", |_: &Shard, part: &Option<Part>| {
+                part.as_ref().map_or("pair", |part| part.kind.label()).into()
+            })
             .whole("rank", "rank", |shard, _| shard.rank.into())
-            .word("side", "`baseline` or `candidate`, for collectives", |_, r| {
-                r.side.map(Side::word).into()
+            .word("name", "op, category, or class of the layer stack", |_, part| {
+                part.as_ref().map(|part| &*part.name).into()
             })
-            .word(
-                "name",
-                "op, category, class of the layer stack, kind of a line of the bill, or collective",
-                |_, r| (&*r.name).into(),
-            )
-            .word(
-                "place",
-                "call site of a change, range of a wait, process group, or code",
-                |_, r| (&*r.place).into(),
-            )
-            .word("change_kind", "kind of change", |_, r| (&*r.change_kind).into())
-            .whole(
-                "number",
-                "number of the step, the layer, or the collective on its rank",
-                |_, r| r.number.into(),
-            )
-            .whole("sequence", "sequence number in the process group", |_, r| r.sequence.into())
-            .whole("start_ns", "start time", |_, r| r.start.map(|time| time.0).into())
-            .whole("duration_ns", "duration", |_, r| r.duration.map(|time| time.0).into())
-            .sides("time_us_*", TIME, "total time", |_, r, side| r.time[side].into())
-            .sides("busy_us_*", TIME, "union of the intervals", |_, r, side| r.busy[side].into())
-            .sides("wall_us_*", TIME, "wall time", |_, r, side| r.wall[side].into())
-            .sides("count_*", (ColumnType::Whole, ""), "number of events", |_, r, side| {
-                r.count[side].into()
+            .whole("number", "number of the layer", |_, part| {
+                part.as_ref().and_then(|part| part.number).into()
             })
-            .micros_difference(
-                "price_us",
-                "price of a line, or the software's part of a class, per step",
-                |_, r| r.price.into(),
-            )
-            .micros_difference("hardware_us", "the hardware's part of a class, per step", |_, r| {
-                r.hardware.into()
+            .sides("time_us_*", TIME, "total time", |_, part, side| {
+                part.as_ref().map(|part| part.time[side]).into()
             })
-            .sides("text_*", TEXT, "role, notes or files", |_, r, side| (&*r.text[side]).into())
-            .text("detail", "explanation", |_, r| (&*r.detail).into())
+            .sides("count_*", COUNT, "number of events", |_, part, side| {
+                part.as_ref().map(|part| part.count[side]).into()
+            })
+            .text(CONTENT, "everything about the pair, as JSON", |shard, part| {
+                part.is_none().then(|| shard.to_json()).into()
+            })
             .table(
                 ("shard", "row for one pair; see docs/guides/fleet.md"),
                 Arc::new(self),
-                |shard| Box::new(shard.rows().into_iter()),
+                |shard| {
+                    let parts = shard.facts.iter().flat_map(|facts| &facts.parts);
+                    Box::new([None].into_iter().chain(parts.cloned().map(Some)))
+                },
             )
+    }
+
+    fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("a shard contains only plain values")
     }
 
     /// The content of the shard's file.
     pub(super) fn to_parquet(&self, pair: &PlannedPair) -> io::Result<Vec<u8>> {
-        let mut origin = Origin::new(FLEET_SCHEMA).with("key", &*pair.key);
+        let mut origin = Origin::new(SHARD_SCHEMA).with("key", &*pair.key);
         for (name, file) in [("baseline", &pair.baseline), ("candidate", &pair.candidate)] {
             origin = origin
                 .with(name, &*file.path)
@@ -229,18 +205,6 @@ impl Shard {
         let mut out = Vec::new();
         write_parquet(&self.clone().table(), &origin, &mut out)?;
         Ok(out)
-    }
-
-    fn rows(&self) -> Vec<Row> {
-        let status = Row {
-            kind: "status",
-            name: self.status.label().into(),
-            place: self.status.code().into(),
-            detail: self.status.message().into(),
-            ..Row::default()
-        };
-        let facts = self.facts.iter().flat_map(fact_rows);
-        [status].into_iter().chain(facts).collect()
     }
 
     /// Reads a shard. If the bytes are not a shard of this pair and version, fails with a status that states the
@@ -255,106 +219,28 @@ impl Shard {
                 ),
             )
         };
-        let file = ParquetFile::read(bytes).map_err(|why| broken(&why))?;
-        let version = file.origin("tracetree_version").unwrap_or("an unknown version");
-        let schema = file.origin("schema_version").unwrap_or_default();
-        if version != env!("CARGO_PKG_VERSION") || schema != FLEET_SCHEMA.to_string() {
+        let (origin, texts) = read_texts(bytes, CONTENT).map_err(|why| broken(&why))?;
+        let version = origin.get("tracetree_version").unwrap_or("an unknown version");
+        let schema = origin.get("schema_version").unwrap_or_default();
+        if version != env!("CARGO_PKG_VERSION") || schema != SHARD_SCHEMA.to_string() {
             let message = format!(
                 "the shard was written by tracetree {version} (schema {schema}), but this is \
-                 tracetree {} (schema {FLEET_SCHEMA}); compare the pair again with `tracetree \
+                 tracetree {} (schema {SHARD_SCHEMA}); compare the pair again with `tracetree \
                  fleet map`",
                 env!("CARGO_PKG_VERSION")
             );
             return Err(Status::failed("OTHER_VERSION", message));
         }
-        if file.origin("key") != Some(&pair.key) {
+        if origin.get("key") != Some(&pair.key) {
             return Err(Status::failed(
                 "OTHER_VERSION",
                 "the shard was written for different inputs or options; compare the pair again \
                  with `tracetree fleet map`",
             ));
         }
-        read_rows(&file).ok_or_else(|| broken("columns are missing"))
+        let content = texts.first().ok_or_else(|| broken("rows are missing"))?;
+        serde_json::from_str(content).map_err(|why| broken(&why.to_string()))
     }
-}
-
-fn fact_rows(facts: &Facts) -> Vec<Row> {
-    let number = |name: &str, number: u64| Row {
-        kind: "fact",
-        name: name.into(),
-        number: Some(number as i64),
-        ..Row::default()
-    };
-    let texts = |name: &str, text: &PerSide<Arc<str>>| Row {
-        kind: "fact",
-        name: name.into(),
-        text: text.clone(),
-        ..Row::default()
-    };
-    let mut rows = vec![
-        number("points", facts.points),
-        number("exact", u64::from(facts.is_exact)),
-        number("comparable", u64::from(facts.is_comparable)),
-        number("identical", u64::from(facts.is_identical)),
-        texts("notes", &facts.notes),
-        texts("role", &facts.roles),
-        Row { kind: "fact", name: "steps".into(), count: facts.steps.map(Some), ..Row::default() },
-        Row {
-            kind: "account",
-            time: facts.account.map(|sum| Some(sum.time)),
-            busy: facts.account.map(|sum| Some(sum.busy)),
-            wall: facts.wall.map(Some),
-            count: facts.account.map(|sum| Some(sum.events)),
-            ..Row::default()
-        },
-    ];
-    rows.extend(facts.parts.iter().map(|part| Row {
-        kind: part.kind.label(),
-        name: part.name.clone(),
-        number: part.number,
-        time: part.time.map(Some),
-        count: part.count.map(Some),
-        ..Row::default()
-    }));
-    rows.extend(facts.step_list.iter().map(|step| Row {
-        kind: "step",
-        number: Some(step.number),
-        wall: step.wall.map(Some),
-        busy: step.busy.map(Some),
-        ..Row::default()
-    }));
-    rows.extend(facts.bill.iter().map(|line| Row {
-        kind: "bill",
-        name: line.kind.clone(),
-        change_kind: line.change_kind.clone(),
-        place: line.place.clone(),
-        price: Some(line.price),
-        detail: line.sentence.clone(),
-        ..Row::default()
-    }));
-    rows.extend(facts.classes.iter().map(|class| Row {
-        kind: "class",
-        name: class.name.clone(),
-        time: class.time.map(Some),
-        count: class.steps.map(Some),
-        price: Some(class.software),
-        hardware: Some(class.hardware),
-        ..Row::default()
-    }));
-    for side in Side::BOTH {
-        rows.extend(facts.collectives[side].list().into_iter().map(|(kind, kernel)| Row {
-            kind: "collective",
-            side: Some(side),
-            name: kind.name.as_str().into(),
-            place: kind.group.as_str().into(),
-            number: Some(kernel.position as i64),
-            sequence: kernel.sequence,
-            start: Some(kernel.end - kernel.duration),
-            duration: Some(kernel.duration),
-            ..Row::default()
-        }));
-    }
-    rows
 }
 
 #[cfg(test)]
@@ -389,10 +275,9 @@ mod tests {
             end: Nanos(1_694_128_201_435_418_007),
             duration: Nanos(1_001),
         };
-        let mut collectives = Collectives::default();
         let kind = Kind { group: "0".to_owned(), name: "all_reduce".to_owned() };
-        collectives.add(kind.clone(), kernel(0, Some(7)));
-        collectives.add(kind, kernel(1, None));
+        let collectives =
+            Collectives::from(vec![(kind, vec![kernel(0, Some(7)), kernel(1, None)])]);
         let facts = Facts {
             account: PerSide::new(
                 Sum { time: Nanos(123_456_789), busy: Nanos(5), events: 2 },
