@@ -3,14 +3,13 @@
 use super::diff_args::DiffArgs;
 #[cfg(feature = "fleet")]
 use super::fleet;
-use super::format::Format;
 use super::only::Only;
 use super::outcome::Outcome;
-use super::output::Console;
-use super::words::counted;
+use super::output::{Console, Format};
 use super::{load, mistakes, summary};
 use std::path::{Path, PathBuf};
 use tracetree::analysis::Analysis;
+use tracetree::program::counted;
 use tracetree::report::{
     ReportOptions, one_line, was_interrupted, write_brief, write_csv_with, write_markdown,
     write_summary,

@@ -5,15 +5,14 @@ use super::emit::TablesName;
 use super::examples;
 use super::fleet::{compare_all, nothing_compared, say, say_some};
 use super::fleet_summary;
-use super::format::Format;
 use super::headings;
 use super::limit;
 use super::outcome::Outcome;
-use super::output::Console;
+use super::output::{Console, Format};
 use super::selection::PartArgs;
-use super::words::counted;
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
+use tracetree::program::counted;
 use tracetree::report::{CsvTexts, Existing, ReportOptions};
 use tracetree::{Error, ErrorKind, Result};
 use tracetree_fleet::{

@@ -1,8 +1,8 @@
 //! Formats the ranks of a fleet as text, CSV, JSON or Markdown.
 
-use super::format::Format;
-use super::words::counted;
+use super::output::Format;
 use std::io::{self, Write};
+use tracetree::program::counted;
 use tracetree::report::{CsvTexts, one_line, plain, write_csv_with, write_rows_json};
 use tracetree::signed::signed;
 use tracetree::{PerSide, Side};

@@ -44,15 +44,11 @@ pub(super) fn run(args: &HistoryArgs, console: &mut Console) -> Result<Outcome> 
     };
     let search = Search { window: args.window, most_p: args.most_p, least_change: args.least };
     let history = History::read(&files, &search)?;
-    let format = match args.format {
-        Format::Text => HistoryFormat::Text,
-        Format::Json => HistoryFormat::Json,
-        Format::Html => HistoryFormat::Html,
-    };
     let width = console.width();
-    console.print(|out| match format {
-        HistoryFormat::Text => history.write_text(width, out),
-        HistoryFormat::Json | HistoryFormat::Html => history.write(format, out),
+    console.print(|out| match args.format {
+        Format::Text => history.write_text(width, out),
+        Format::Json => history.write(HistoryFormat::Json, out),
+        Format::Html => history.write(HistoryFormat::Html, out),
     })?;
     Ok(Outcome::Done)
 }

@@ -1,11 +1,10 @@
 //! Formats [`TraceInfo`] as text: one line per trace, or all details with one field per line.
 
-use super::words::counted;
 use std::io::{self, Write};
 use tracetree::analysis::efficiency::{EfficiencyInfo, FurthestOp};
 use tracetree::analysis::memory::{MemorySummary, bytes};
 use tracetree::program::{
-    CategoryCount, Contents, DeviceInfo, HeadInfo, Model, OverheadInfo, TraceInfo,
+    CategoryCount, Contents, DeviceInfo, HeadInfo, Model, OverheadInfo, TraceInfo, counted,
 };
 use tracetree::report::{Width, one_line};
 

@@ -29,7 +29,6 @@ mod fleet;
 mod fleet_command;
 #[cfg(feature = "fleet")]
 mod fleet_summary;
-mod format;
 mod gate;
 mod headings;
 mod history;
@@ -49,13 +48,11 @@ mod progress;
 mod reading;
 mod repro;
 mod selection;
-mod signals;
 mod summary;
 mod tree;
 mod tree_times;
 mod uid;
 mod what_if;
-mod words;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -64,7 +61,7 @@ use output::{Color, Console};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use tracetree::diff::Explanation;
-use tracetree::report::{ReportOptions, Width, one_line};
+use tracetree::report::{ReportOptions, Unfinished, Width, one_line};
 use tracetree::trace::ReadOptions;
 use tracetree::{Comparison, Result};
 
@@ -162,7 +159,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     share_work();
     let mut console = Console::new(cli.color, cli.quiet, cli.verbose, cli.reading.options());
-    signals::watch(console.unfinished());
+    watch_signals(console.unfinished());
     match cli.command.run(&mut console) {
         Ok(outcome) => outcome as u8,
         Err(error) if console.is_closed() => {
@@ -227,6 +224,40 @@ fn share_work() {
     // This fails only if the worker threads are already running, which is harmless.
     let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
 }
+
+/// Removes unfinished files when the process is interrupted (Ctrl-C), terminated, or loses its
+/// terminal.
+#[cfg(unix)]
+fn watch_signals(unfinished: Unfinished) {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::{iterator::Signals, low_level::emulate_default_handler};
+
+    // A signal that was ignored at startup, for example because of nohup, stays ignored.
+    let ignored = ignored_signals();
+    let wanted =
+        [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| ignored >> (signal - 1) & 1 == 0);
+    // If no handler can be installed, a signal ends the process immediately, and the next run removes the unfinished
+    // files.
+    let Ok(mut signals) = Signals::new(wanted) else { return };
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            unfinished.remove();
+            let _ = emulate_default_handler(signal);
+        }
+    });
+}
+
+/// Bit mask of the signals that were ignored when this process started; 0 if the system does not report the mask.
+#[cfg(unix)]
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Does nothing on systems without signals, where unfinished files are removed by the next run.
+#[cfg(not(unix))]
+fn watch_signals(_: Unfinished) {}
 
 impl Command {
     fn run(&self, console: &mut Console) -> Result<Outcome> {

@@ -3,12 +3,12 @@
 use super::examples;
 use super::outcome::Outcome;
 use super::output::Console;
-use super::words::counted;
 use clap::{Args, ValueEnum};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tracetree::analysis::memory::bytes;
+use tracetree::program::counted;
 use tracetree::report::{one_line, write_csv};
 use tracetree::snapshot::{DeviceSnapshot, Moment, Snapshot, SnapshotDiff, StackRow};
 use tracetree::{PerSide, Result, Side};

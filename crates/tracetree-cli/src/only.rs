@@ -1,13 +1,13 @@
 //! `diff --only`: prints the ops that only one side has.
 
 use super::columns::fit;
-use super::format::Format;
-use super::words::counted;
+use super::output::Format;
 use clap::ValueEnum;
 use std::io::{self, Write};
 use std::sync::Arc;
 use tracetree::analysis::Analysis;
 use tracetree::analysis::named_calls;
+use tracetree::program::counted;
 use tracetree::report::{CsvTexts, Narrative, Unit, Width, one_line, write_csv_with};
 use tracetree::tables::ops_only_on;
 use tracetree::{Error, Result, Side};

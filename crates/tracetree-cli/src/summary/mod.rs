@@ -8,14 +8,13 @@ mod screen;
 mod table;
 
 use super::columns::{fit, pad};
-use super::words::counted;
 use account::Account;
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
 use table::Columns;
 use tracetree::analysis::Analysis;
 use tracetree::analysis::account::Totals;
-use tracetree::program::Measure;
+use tracetree::program::{Measure, counted};
 use tracetree::report::Width;
 use tracetree::report::{
     LargeDifference, Part, Report, SideNote, SideSummary, Summary, Unit, evidence, lag_text,
