@@ -18,6 +18,8 @@ pub struct Headline {
     pub reason: String,
     /// The folder of the rank that the headline is about; `None` if it is about several ranks or none.
     pub rank: Option<String>,
+    /// Whether the headline says that a rank is slow or got slower.
+    pub is_slow: bool,
 }
 
 impl Fleet {
@@ -36,7 +38,9 @@ impl Fleet {
             text,
             reason: one.message.clone(),
             rank: folder(one),
+            is_slow: false,
         };
+        let slow = |text: String, one| Headline { is_slow: true, ..headline(text, one) };
         if let Some(one) = with(&["SHARD_NOT_VISIBLE"]) {
             let ranks = counted(one.count, "compared rank");
             return headline(format!("The results of {ranks} are not in this folder"), one);
@@ -49,21 +53,21 @@ impl Fleet {
                     && one.ranks == name
             };
             return match self.findings.iter().find(is_about) {
-                Some(one) => headline(text, one),
+                Some(one) => slow(text, one),
                 None => {
                     let rank = Some(slowed.change.row.folder.clone());
-                    Headline { text, reason: String::new(), rank }
+                    Headline { text, reason: String::new(), rank, is_slow: true }
                 }
             };
         }
         if let Some(one) = with(&["STRAGGLER"]) {
-            return headline(
-                format!("Rank {} is slow: the other ranks wait for it", one.ranks),
-                one,
-            );
+            return slow(format!("Rank {} is slow: the other ranks wait for it", one.ranks), one);
         }
         if let Some(one) = with(&["OUTLIER"]) {
-            return headline(self.outlier(one), one);
+            return match self.slow_op(one) {
+                Some(text) => slow(text, one),
+                None => headline(format!("Rank {} differs from its role", one.ranks), one),
+            };
         }
         if let Some(one) = with(&["COLLECTIVE_MISSING", "OTHER_OPS"]) {
             return headline(format!("Rank {} runs different work", one.ranks), one);
@@ -83,14 +87,19 @@ impl Fleet {
             return headline(format!("{ranks} changed speed"), one);
         }
         if let Some(one) = with(&["STRAGGLER_BEFORE"]) {
-            let text = format!("Rank {} is slow, as in the baseline", one.ranks);
-            return headline(text, one);
+            return slow(format!("Rank {} is slow, as in the baseline", one.ranks), one);
         }
-        Headline { text: "No rank stands out".to_owned(), reason: String::new(), rank: None }
+        Headline {
+            text: "No rank stands out".to_owned(),
+            reason: String::new(),
+            rank: None,
+            is_slow: false,
+        }
     }
 
-    /// The op in which an outlier differs most: `Rank 7 is slow: aten::mm takes 1.30× the median of its role`.
-    fn outlier(&self, finding: &Finding) -> String {
+    /// The op in which an outlier differs most: `Rank 7 is slow: aten::mm takes 1.30× the median of its role`. `None` if
+    /// the outlier is not slow.
+    fn slow_op(&self, finding: &Finding) -> Option<String> {
         let rank = &finding.ranks;
         let is_its = |one: &&OutlierRow| {
             one.side == Side::Candidate
@@ -98,16 +107,9 @@ impl Fleet {
                 && one.time_us > one.median_us
                 && one.rank.map_or(one.folder == *rank, |number| number.to_string() == *rank)
         };
-        match self.outliers.iter().find(is_its) {
-            Some(one) if one.median_us > 0.0 => {
-                let ratio = one.time_us / one.median_us;
-                format!(
-                    "Rank {rank} is slow: {} takes {ratio:.2}× the median of its role",
-                    one.name
-                )
-            }
-            Some(_) | None => format!("Rank {rank} differs from its role"),
-        }
+        let one = self.outliers.iter().find(is_its).filter(|one| one.median_us > 0.0)?;
+        let ratio = one.time_us / one.median_us;
+        Some(format!("Rank {rank} is slow: {} takes {ratio:.2}× the median of its role", one.name))
     }
 }
 

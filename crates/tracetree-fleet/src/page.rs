@@ -27,9 +27,15 @@ const LAST: usize = 6;
 pub(super) fn page(fleet: &Fleet, reports: Option<&Path>) -> FleetPage {
     let has_reports = reports.is_some();
     let dots = dots(fleet, has_reports);
-    let Headline { text, reason, rank: folder } = fleet.headline();
+    let Headline { text: headline, reason, rank: folder, is_slow } = fleet.headline();
     let row = folder.and_then(|folder| fleet.ranks.iter().find(|row| row.folder == folder));
-    let (headline, lead) = answer(text, reason, &dots);
+    let within = dots.iter().filter(|dot| !dot.is_outlier).count() as u64;
+    let lead = match is_slow {
+        true => {
+            format!("{reason}; {} within the spread of their roles", counted(within, "other rank"))
+        }
+        false => reason,
+    };
     FleetPage {
         lag: reports.zip(row).and_then(|(folder, row)| lag(row, folder)),
         folders: [fleet.baseline.clone(), fleet.candidate.clone()],
@@ -73,17 +79,6 @@ fn coverage(fleet: &Fleet) -> String {
         text += &format!("; {} without a match", counted(unmatched as u64, "trace"));
     }
     format!("{text}; {}", counted(fleet.roles.len() as u64, "role"))
-}
-
-/// The text of the headline, and the sentence below it.
-fn answer(text: String, reason: String, dots: &[FleetDot]) -> (String, String) {
-    let within = dots.iter().filter(|dot| !dot.is_outlier).count() as u64;
-    if text.contains(" is slow") || text.contains(" got slower") {
-        let others = counted(within, "other rank");
-        (text, format!("{reason}; {others} within the spread of their roles"))
-    } else {
-        (text, reason)
-    }
 }
 
 fn link(folder: &str, has_reports: bool) -> String {
