@@ -101,7 +101,7 @@ fn text(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()> {
         }
         let last = rows.iter().filter(|row| !row.waits[side].last_in.is_empty());
         let last: Vec<String> = last
-            .map(|row| format!("{} in {}", row.folder, ranges(&row.waits[side].last_in)))
+            .map(|row| format!("{} in {}", row.folder, ranges(&row.waits[side].last_in, "#")))
             .collect();
         if !last.is_empty() {
             writeln!(out, "{}: last to enter collectives: {}", side.word(), last.join(", "))?;

@@ -26,7 +26,6 @@ mod page;
 mod pairing;
 mod pattern;
 mod plan;
-mod ranges;
 mod rank_table;
 mod reduce;
 mod role;
@@ -43,10 +42,10 @@ pub use engine::map_all;
 pub use headline::Headline;
 pub use map::{Mapped, Mapping, SHARDS, Work};
 pub use output::FleetFiles;
+pub use pattern::ranges;
 pub use plan::{
     FLEET_SCHEMA, Plan, PlanOptions, PlannedFile, PlannedPair, Unmatched, is_folder, whole_path,
 };
-pub use ranges::ranges;
 pub use reduce::{Counts, Lost, read_lost};
 pub use rows::{
     ClassRow, CollectiveRow, Finding, GroupRow, LineRow, OutlierRow, PairRow, PartRow, RankRow,

@@ -3,7 +3,7 @@
 use super::Fleet;
 use super::findings::name;
 use super::headline::Headline;
-use super::ranges::ranges;
+use super::pattern::ranges;
 use super::reduce::Counts;
 use super::rows::{CollectiveRow, LineRow, OutlierRow, RankRow, Spread, StepRow};
 use super::slowed::{RankChange, Slowed};
@@ -235,7 +235,7 @@ fn rank(row: &RankRow, has_reports: bool) -> FleetRankLine {
     let mut cells = vec![row.role.to_string()];
     cells.extend(Side::BOTH.map(|side| format!("{:.3}", row.wall[side].as_millis())));
     cells.extend(Side::BOTH.map(|side| format!("{:.3}", row.waits[side].wait.as_millis())));
-    cells.push(ranges(&row.waits[Side::Candidate].last_in));
+    cells.push(ranges(&row.waits[Side::Candidate].last_in, "#"));
     let odd = Side::BOTH.map(|side| row.notes[side].as_str());
     let odd: BTreeSet<&str> = odd.into_iter().filter(|text| !text.is_empty()).collect();
     cells.push(odd.into_iter().collect::<Vec<_>>().join("; "));

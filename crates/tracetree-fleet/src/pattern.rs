@@ -1,6 +1,5 @@
 //! Formats rank numbers as a short string: `0-3 6`, `≡ 0, 2, 6, 7 mod 8 (1000 ranks)`, `3 9 10 … (1000 ranks)`.
 
-use super::ranges::ranges;
 use std::collections::BTreeSet;
 use tracetree::program::counted;
 
@@ -15,12 +14,24 @@ const LARGEST: u64 = 64;
 /// periodic.
 const PERIODS: u64 = 3;
 
+/// Formats ascending numbers such as `#0-#3 #6`, where consecutive numbers are written as a range. `mark` is written
+/// before each number.
+pub fn ranges(numbers: &[u64], mark: &str) -> String {
+    let text = |range: &[u64]| match *range {
+        [first, .., last] => format!("{mark}{first}-{mark}{last}"),
+        [only] => format!("{mark}{only}"),
+        [] => String::new(),
+    };
+    let found = numbers.chunk_by(|one, two| one + 1 == *two).map(text);
+    found.collect::<Vec<_>>().join(" ")
+}
+
 /// Formats the ranks `some`, a subset of `all`, as a short string. Both lists are in ascending order. The string
 /// contains the ranks as ranges. If there are too many ranges, the string contains a modulus and the remainders of the
 /// ranks. A modulus fits if no rank outside `some` has one of these remainders; ranks before the first or after the
 /// last rank of `some` may be ignored. If no modulus fits, the string contains the first few ranges.
 pub(super) fn pattern(some: &[u64], all: &[u64]) -> String {
-    let text = ranges(some).replace('#', "");
+    let text = ranges(some, "");
     let pieces: Vec<&str> = text.split(' ').collect();
     if pieces.len() <= MOST {
         return text;

@@ -442,7 +442,7 @@ fn about_worlds(heads: &PerSide<&[Head]>, folders: PerSide<&Path>) -> Vec<String
         .map(|rank| rank as u64)
         .collect();
     if !missing.is_empty() && !known.is_empty() {
-        let ranks = super::ranges::ranges(&missing).replace('#', "");
+        let ranks = super::pattern::ranges(&missing, "");
         notes.push(format!(
             "{} of {world} ranks have no trace in either folder: {ranks}; findings do not cover \
              these ranks",

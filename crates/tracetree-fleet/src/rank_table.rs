@@ -1,6 +1,6 @@
 //! Defines the table `ranks`: one row per rank of a fleet, with the time that the rank waited for other ranks.
 
-use super::ranges::ranges;
+use super::pattern::ranges;
 use super::rows::RankRow;
 use std::sync::Arc;
 use tracetree::side::{PerSide, Side};
@@ -115,7 +115,7 @@ fn judgement() -> Ranks {
             "matched collectives in which the rank arrived last (its kernel is the shortest), such as \
              `#0-#3 #7`; collectives are numbered from 0, in the order in which the first rank \
              runs them",
-            |_, r, side| ranges(&r.waits[side].last_in).into(),
+            |_, r, side| ranges(&r.waits[side].last_in, "#").into(),
         )
         .column(Column::new(
             "account_is_exact",

@@ -1,8 +1,7 @@
 //! A compared pair of ranks, and the names of several ranks.
 
-use crate::pattern::{first_names, pattern};
+use crate::pattern::{first_names, pattern, ranges};
 use crate::plan::PlannedPair;
-use crate::ranges::ranges;
 use crate::shard::Facts;
 use crate::status::Status;
 use std::collections::BTreeSet;
@@ -32,7 +31,7 @@ pub(super) fn names(ranks: &[&PlannedPair]) -> String {
         ranks.iter().filter_map(|pair| u64::try_from(pair.rank?).ok()).collect();
     if numbers.len() == ranks.len() {
         let numbers: Vec<u64> = numbers.into_iter().collect();
-        return ranges(&numbers).replace('#', "");
+        return ranges(&numbers, "");
     }
     ranks.iter().map(|pair| pair.folder.as_str()).collect::<Vec<_>>().join(" ")
 }
