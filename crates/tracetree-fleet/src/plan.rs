@@ -131,8 +131,8 @@ impl PlannedFile {
 pub struct Unmatched {
     /// The rank, if known.
     pub rank: Option<i64>,
-    /// The side whose folder contains the file: `baseline` or `candidate`.
-    pub side: String,
+    /// The side whose folder contains the file.
+    pub side: Side,
     /// The file.
     pub path: String,
     /// Why the file has no counterpart: `NO_PARTNER` or `DUPLICATE_RANK`. If the start of the file could not be read,
@@ -386,7 +386,7 @@ fn unmatched(single: &pairing::Single) -> Unmatched {
     };
     Unmatched {
         rank: head.rank,
-        side: single.side.word().to_owned(),
+        side: single.side,
         path: head.stored.path.display().to_string(),
         code,
         message,

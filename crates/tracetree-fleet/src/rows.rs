@@ -45,8 +45,7 @@ impl PairRow {
 
     pub(super) fn of_unmatched(unmatched: &Unmatched) -> PairRow {
         let mut files = PerSide::<String>::default();
-        let side = if unmatched.side == "baseline" { Side::Baseline } else { Side::Candidate };
-        files[side] = unmatched.path.clone();
+        files[unmatched.side] = unmatched.path.clone();
         PairRow {
             rank: unmatched.rank,
             folder: String::new(),

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use std::ops::{Index, IndexMut};
 
 /// One of the two traces of a comparison. The baseline always comes first; tables call the sides `trace1` and `trace2`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Side {
     /// The trace to compare against: the state before a change, or the platform to migrate from.
     Baseline,
