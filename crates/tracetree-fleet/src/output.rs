@@ -123,18 +123,7 @@ struct LineDocument<'f> {
     sentence: &'f str,
     r#where: &'f str,
     #[serde(flatten)]
-    shared: SharedDocument<'f>,
-}
-
-#[derive(Serialize)]
-struct SharedDocument<'f> {
-    ranks: u64,
-    share: f64,
-    spread: &'static str,
-    rank_list: &'f str,
-    median_difference_us: f64,
-    worst_rank: &'f str,
-    worst_difference_us: f64,
+    shared: &'f Shared,
 }
 
 #[derive(Serialize)]
@@ -156,20 +145,6 @@ impl<'f> From<&'f ClassRow> for ClassDocument<'f> {
             candidate_us: row.time_us.candidate,
             hardware_us: row.hardware_us,
             software_us: row.software_us,
-        }
-    }
-}
-
-impl<'f> From<&'f Shared> for SharedDocument<'f> {
-    fn from(shared: &'f Shared) -> SharedDocument<'f> {
-        SharedDocument {
-            ranks: shared.ranks,
-            share: shared.share,
-            spread: shared.spread.label(),
-            rank_list: &shared.rank_list,
-            median_difference_us: shared.median_us,
-            worst_rank: &shared.worst,
-            worst_difference_us: shared.worst_us,
         }
     }
 }
@@ -228,7 +203,7 @@ impl Fleet {
             change_kind: &line.change_kind,
             sentence: &line.sentence,
             r#where: &line.place,
-            shared: (&line.shared).into(),
+            shared: &line.shared,
         });
         let document = Document {
             schema_version: FLEET_SCHEMA,

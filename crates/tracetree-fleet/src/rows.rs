@@ -342,7 +342,8 @@ pub struct StepRow {
 }
 
 /// How widely a line is shared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Spread {
     /// At least nine tenths of all ranks share the line.
     All,
@@ -368,7 +369,7 @@ impl Spread {
 }
 
 /// The ranks that share a line, and how large its difference is on these ranks.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Shared {
     /// Number of ranks.
     pub ranks: u64,
@@ -377,17 +378,22 @@ pub struct Shared {
     /// How widely the line is shared.
     pub spread: Spread,
     /// The roles that share the line; empty unless the spread is [`Spread::Role`].
+    #[serde(skip)]
     pub roles: String,
     /// The ranks.
     pub rank_list: String,
     /// A short string that names the ranks: ranges, `≡ 0, 2 mod 8 (1000 ranks)`, or the first ranges and the number of
     /// ranks.
+    #[serde(skip)]
     pub pattern: String,
     /// Median over the ranks of candidate − baseline per step, in µs.
+    #[serde(rename = "median_difference_us")]
     pub median_us: f64,
     /// The rank on which the absolute difference is largest.
+    #[serde(rename = "worst_rank")]
     pub worst: String,
     /// Candidate − baseline per step on the rank `worst`, in µs.
+    #[serde(rename = "worst_difference_us")]
     pub worst_us: f64,
 }
 

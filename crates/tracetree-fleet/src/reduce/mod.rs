@@ -13,7 +13,6 @@
 //! therefore always produce the same output, regardless of the order in which they were written.
 
 mod bill;
-mod classes;
 mod compared;
 mod parts;
 mod roles;
@@ -25,7 +24,7 @@ use super::collectives::{CollectiveWait, Collectives, straggler};
 use super::findings;
 use super::map::{SHARDS, shard_name, shard_path};
 use super::plan::{Plan, PlannedPair};
-use super::rows::{PairRow, RankRow, StepRow};
+use super::rows::{ClassRow, PairRow, RankRow, StepRow};
 use super::shard::{Facts, Shard};
 use super::status::{NO_SHARD, SHARD_NOT_VISIBLE, SHARD_UNREADABLE, Status};
 use compared::{Compared, names, short_names};
@@ -35,6 +34,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 use tracetree::error::{Error, ErrorKind, Result};
+use tracetree::order::Order as _;
 use tracetree::program::counted;
 use tracetree::side::{PerSide, Side};
 use tracetree::storage;
@@ -224,7 +224,7 @@ fn added_up(plan: &Plan, pairs: Vec<PairRow>, all: &[Compared<'_>], notes: Vec<S
         pairs,
         ranks: Vec::new(),
         bill: bill::bill(&whole, &roles),
-        classes: classes::classes(&whole),
+        classes: classes(&whole),
         identical: identical.len() as u64,
         identical_list: names(&identical),
         identical_pattern: short_names(&identical, &compared),
@@ -301,4 +301,28 @@ fn steps(one: &Compared<'_>) -> Vec<StepRow> {
         busy: step.busy,
     };
     one.facts.step_list.iter().map(step).collect()
+}
+
+/// The classes of work, the one with the most time first. Empty unless the sides ran on different devices.
+fn classes(whole: &[&Compared<'_>]) -> Vec<ClassRow> {
+    let ported = || whole.iter().filter(|one| !one.facts.classes.is_empty());
+    let ranks = ported().count() as u64;
+    let mut of: BTreeMap<&Arc<str>, ClassRow> = BTreeMap::new();
+    for class in ported().flat_map(|one| &one.facts.classes) {
+        let row = of.entry(&class.name).or_insert_with(|| ClassRow {
+            name: class.name.clone(),
+            ranks,
+            ..ClassRow::default()
+        });
+        let mean = |micros: f64| micros / ranks as f64;
+        let time = |side| mean(class.time[side].as_micros() / class.steps[side] as f64);
+        let time = PerSide::from_fn(time);
+        row.time_us = PerSide::from_fn(|side| row.time_us[side] + time[side]);
+        row.hardware_us += mean(class.hardware.as_micros());
+        row.software_us += mean(class.software.as_micros());
+    }
+    let mut rows: Vec<ClassRow> = of.into_values().collect();
+    let most = |row: &ClassRow| row.time_us.baseline.max(row.time_us.candidate);
+    rows.order_by(|a, b| most(b).total_cmp(&most(a)).then_with(|| a.name.cmp(&b.name)));
+    rows
 }
