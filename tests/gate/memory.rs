@@ -78,7 +78,7 @@ fn without_memory_events_or_on_another_device_nothing_is_claimed() {
                  [[rule]]\nrule = \"allocations_per_step\"\nlimit = 0\n";
     let rules = Rules::parse(rules, "tracetree.toml").expect("rules");
     let mut other = base.clone();
-    other.setup.devices = vec!["another GPU".to_owned()];
+    other.facts.devices = vec!["another GPU".to_owned()];
     let gate = Gate::check(&base, &other, &rules, Date::today());
     let state = |rule: &str| gate.checks.iter().find(|c| c.rule == rule).map(|c| c.state);
     assert_eq!(state("peak_memory"), Some(State::Inconclusive), "{:?}", gate.reasons);

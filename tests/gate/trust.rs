@@ -348,7 +348,7 @@ fn no_recorded_trace_has_misplaced_work() {
     paths.extend(["resnet_eager", "decode_graph_streams", "tfm_flash", "train_loader"].map(h100));
     for path in paths {
         let recording = record([CallTree::build(Trace::open(&path).expect("a trace"))]);
-        let misplaced = recording.runs[0].evidence.misplaced_gpu_events;
+        let misplaced = recording.facts.runs[0].misplaced_gpu_events;
         assert_eq!(misplaced, 0, "{}", path.display());
     }
 }

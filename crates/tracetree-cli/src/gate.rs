@@ -121,13 +121,13 @@ fn say_remarks(recording: &Recording, console: &mut Console) {
 
 /// Warns about runs that are incomplete or not repeats: a gate against such a baseline is inconclusive.
 fn say_damage(recording: &Recording, console: &mut Console) {
-    let facts = recording.side_facts();
+    let facts = &recording.facts;
     if facts.ranks().len() > 1 {
         let obstacle = Obstacle::SeveralRanks(Side::Baseline, facts.ranks());
         console.tell(&format!("warning: {obstacle}; gates against this baseline are inconclusive"));
     }
-    for run in &recording.runs {
-        for damage in Damage::of(&run.evidence) {
+    for (run, evidence) in recording.runs.iter().zip(&facts.runs) {
+        for damage in Damage::of(evidence) {
             console.tell(&format!(
                 "warning: {}: {damage}; gates against this baseline are inconclusive",
                 one_line(&run.name)

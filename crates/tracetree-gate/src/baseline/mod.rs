@@ -119,7 +119,7 @@ impl Recording {
             format: FORMAT.into(),
             schema: BASELINE_SCHEMA,
             written_by: env!("CARGO_PKG_VERSION").to_owned(),
-            runs: self.runs.iter().map(stored_run).collect(),
+            runs: self.runs.iter().zip(&self.facts.runs).map(stored_run).collect(),
             times_us: self
                 .times
                 .iter()
@@ -228,13 +228,13 @@ fn rounded(times: &[f64]) -> Vec<f64> {
     times.iter().map(|time| (time * 1e3).round() / 1e3).collect()
 }
 
-fn stored_run(run: &RunFacts) -> StoredRun {
+fn stored_run((run, evidence): (&RunFacts, &Evidence)) -> StoredRun {
     StoredRun {
         steps: run.steps,
         evidence: Evidence {
-            launched_share: (run.evidence.launched_share * 1e6).round() / 1e6,
-            outside_steps: (run.evidence.outside_steps * 1e6).round() / 1e6,
-            ..run.evidence.clone()
+            launched_share: (evidence.launched_share * 1e6).round() / 1e6,
+            outside_steps: (evidence.outside_steps * 1e6).round() / 1e6,
+            ..evidence.clone()
         },
     }
 }
@@ -316,15 +316,15 @@ fn recording(stored: Stored, path: &Path) -> std::result::Result<Recording, Stri
         });
     }
     let tree = Arc::new(tree);
-    let setup = Setup::of(&tree, &SideFacts::of(&Program::of(tree.clone())));
     let ranges = |counts: BTreeMap<String, Count>| {
         counts.into_iter().map(|(name, count)| (name, count.into())).collect()
     };
-    let run =
-        |run: StoredRun| RunFacts { name: String::new(), steps: run.steps, evidence: run.evidence };
+    let run = |run: StoredRun| (RunFacts { name: String::new(), steps: run.steps }, run.evidence);
+    let (runs, evidence) = stored.runs.into_iter().map(run).unzip();
     Ok(Recording {
-        setup,
-        runs: stored.runs.into_iter().map(run).collect(),
+        facts: SideFacts { runs: evidence, ..SideFacts::of(&Program::of(tree.clone())) },
+        setup: Setup::of(&tree),
+        runs,
         times: stored.times_us,
         counts: ranges(stored.counts),
         memory: ranges(stored.memory),

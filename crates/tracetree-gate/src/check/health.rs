@@ -19,8 +19,8 @@ const OTHER_PROGRAM: f64 = 0.5;
 
 /// The reasons why the sides cannot be compared, except for obstacles that the rules tolerate.
 pub(super) fn reasons(context: &Context<'_>) -> Vec<String> {
-    let facts = PerSide::new(context.baseline.side_facts(), context.candidate.side_facts());
-    let obstacles = Obstacle::between(facts.as_ref(), context.rules.lost_launches);
+    let facts = PerSide::new(&context.baseline.facts, &context.candidate.facts);
+    let obstacles = Obstacle::between(facts, context.rules.lost_launches);
     let is_refused = |obstacle: &&Obstacle| !is_tolerated(context, obstacle);
     obstacles.iter().filter(is_refused).map(Obstacle::to_string).collect()
 }

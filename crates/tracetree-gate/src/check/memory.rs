@@ -36,8 +36,8 @@ fn check(context: &Context<'_>, rule: &MemoryRule) -> (Check, Option<Finding>) {
             "at least one side has no memory events. Record both using profile_memory".to_owned();
         return (check, None);
     };
-    let is_one_device = sides[0].setup.vendor == sides[1].setup.vendor
-        && sides[0].setup.devices == sides[1].setup.devices;
+    let is_one_device = sides[0].facts.vendor == sides[1].facts.vendor
+        && sides[0].facts.devices == sides[1].facts.devices;
     if rule.measure == MemoryMeasure::PeakMemory && !is_one_device {
         check.state = State::Inconclusive;
         check.message =

@@ -83,7 +83,7 @@ impl Gate {
             reasons,
             notes,
             floors: time::floors(baseline, candidate),
-            evidence: PerSide::new(baseline.side_facts().runs, candidate.side_facts().runs),
+            evidence: PerSide::new(baseline, candidate).map(|side| side.facts.runs.clone()),
             runs: [baseline, candidate].map(|side| side.runs.len() as u64),
             steps: [baseline, candidate].map(Recording::steps),
             rules: rules.file.clone(),

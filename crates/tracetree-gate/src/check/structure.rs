@@ -379,7 +379,7 @@ impl<'a> Judge<'a> {
         let sides = [self.context.baseline, self.context.candidate];
         // If a trace records times in whole microseconds, it may be ambiguous which of two short calls contains the
         // other, so only the numbers of calls per step are compared.
-        let is_coarse = sides.iter().any(|side| side.runs.iter().any(|run| run.evidence.is_coarse));
+        let is_coarse = sides.iter().any(|side| side.facts.runs.iter().any(|run| run.is_coarse));
         let mut names = work.baseline.op_names.union(&work.candidate.op_names);
         let is_as_often = |name: &String| {
             let [one, two] = sides.map(|side| side.ops.get(name).copied().unwrap_or_default());

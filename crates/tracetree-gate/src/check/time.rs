@@ -45,8 +45,8 @@ fn samples(side: &Recording, measure: TimeMeasure, scope: &Scope) -> Option<Vec<
 
 /// The clock resolution in µs: 1 if the times of any run are whole microseconds, otherwise 0.
 fn resolution(context: &Context<'_>) -> f64 {
-    let mut runs = context.baseline.runs.iter().chain(&context.candidate.runs);
-    if runs.any(|run| run.evidence.is_coarse) { 1.0 } else { 0.0 }
+    let mut runs = context.baseline.facts.runs.iter().chain(&context.candidate.facts.runs);
+    if runs.any(|run| run.is_coarse) { 1.0 } else { 0.0 }
 }
 
 /// How much the speed of the machine varies between the runs of one side.

@@ -22,25 +22,15 @@ pub(crate) use upward::Upward;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use tracetree::program::{Evidence, Program, SideFacts, StepId};
+use tracetree::program::{Program, SideFacts, StepId};
 use tracetree::trace::TextId;
 use tracetree::tree::{CallId, CallKind, CallTree};
 
-/// How a side was recorded: on which devices, with which versions, and which kinds of data were recorded.
+/// How a side was recorded: with which versions, and which kinds of data were recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Setup {
-    /// Vendor of the devices: `nvidia`, `amd`, …, or `cpu`.
-    pub vendor: String,
-    /// Marketing names of the devices, without duplicates.
-    pub devices: Vec<String>,
     /// Versions of the runtime, driver and profiler.
     pub versions: Vec<(String, String)>,
-    /// Number of processes; 1 if not recorded.
-    pub world_size: u64,
-    /// Whether GPU events were recorded.
-    pub has_gpu: bool,
-    /// Whether any call has a measured time.
-    pub has_calls: bool,
     /// Whether modules were recorded.
     pub has_modules: bool,
     /// Whether shapes were recorded.
@@ -50,14 +40,9 @@ pub struct Setup {
 }
 
 impl Setup {
-    pub(crate) fn of(tree: &CallTree, facts: &SideFacts) -> Setup {
+    pub(crate) fn of(tree: &CallTree) -> Setup {
         Setup {
-            vendor: facts.vendor.clone(),
-            devices: facts.devices.clone(),
             versions: tree.trace().header().versions.clone(),
-            world_size: facts.world_size,
-            has_gpu: facts.has_gpu,
-            has_calls: facts.has_calls,
             has_modules: tree.calls().any(|call| tree.is_module(call)),
             has_shapes: tree.trace().all_arguments().iter().any(|a| a.dims != TextId::EMPTY),
             captured: captured(tree),
@@ -111,15 +96,13 @@ fn step_of(program: &Program, call: CallId) -> Option<usize> {
     }
 }
 
-/// The name of a run, its number of steps, and how many events were recorded.
+/// The name of a run, and its number of steps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFacts {
     /// The file name as passed by the user; empty in a baseline file.
     pub name: String,
     /// Number of compared steps; 1 if the run has no steps, because the run is then treated as one step.
     pub steps: u64,
-    /// How many events were recorded, and how many are missing.
-    pub evidence: Evidence,
 }
 
 /// How often each op and each of the [`COUNTS`] occurs in each step of all runs, in the order of the runs. Empty in a
@@ -133,9 +116,12 @@ pub(crate) struct InSteps {
 /// The runs of one side.
 #[derive(Debug, Clone)]
 pub struct Recording {
+    /// The properties that determine whether the side can be compared with the other side: the devices of the median
+    /// run, and how many events each run recorded.
+    pub facts: SideFacts,
     /// How the median run was recorded.
     pub setup: Setup,
-    /// For each run, its name, its number of steps, and how many events were recorded.
+    /// For each run, its name and its number of steps.
     pub runs: Vec<RunFacts>,
     /// For each time measure, the mean time per step of each run, in µs: `step_wall` (the step time that `diff` reports),
     /// `gpu_time`, `idle`, `exposed_communication`, `category:gemm`, `phase:decode`, ….
@@ -171,18 +157,6 @@ impl Recording {
     /// result does not depend on the order in which the runs were added.
     pub fn median_run(&self) -> Option<&RunFacts> {
         median(&self.runs, &self.times).map(|at| &self.runs[at])
-    }
-
-    /// The properties of this side that determine whether it can be compared with the other side.
-    pub fn side_facts(&self) -> SideFacts {
-        SideFacts {
-            vendor: self.setup.vendor.clone(),
-            devices: self.setup.devices.clone(),
-            world_size: self.setup.world_size,
-            has_gpu: self.setup.has_gpu,
-            has_calls: self.setup.has_calls,
-            runs: self.runs.iter().map(|run| run.evidence.clone()).collect(),
-        }
     }
 }
 

@@ -23,8 +23,8 @@ use tracetree::tree::{CallKind, CallTree};
 pub struct Recorder {
     steps: usize,
     runs: Vec<RunFacts>,
-    /// For each run, its calls and how it was recorded.
-    trees: Vec<(Arc<CallTree>, Setup)>,
+    /// For each run, its calls, its devices, and how many events it recorded.
+    trees: Vec<(Arc<CallTree>, SideFacts)>,
     totals: Totals,
     memory: Memory,
     places: Collector,
@@ -109,12 +109,8 @@ impl Recorder {
         let source = tree.trace().source();
         let shown = tree.notes().iter().filter(|note| note.code.starts_with("CAPTURE_"));
         self.remarks.extend(shown.map(|note| format!("{source}: {} {}", note.code, note.message)));
-        self.trees.push((tree.clone(), Setup::of(tree, &facts)));
-        self.runs.push(RunFacts {
-            name: source.to_owned(),
-            steps: steps as u64,
-            evidence: facts.runs.into_iter().next().unwrap_or_default(),
-        });
+        self.trees.push((tree.clone(), facts));
+        self.runs.push(RunFacts { name: source.to_owned(), steps: steps as u64 });
         self.steps += steps;
         Ok(())
     }
@@ -151,7 +147,8 @@ impl Recorder {
             return Err(Error::usage("gate", "one side has no runs")
                 .remedy("pass at least one trace per side"));
         };
-        let (tree, setup) = self.trees.swap_remove(at);
+        let evidence = self.trees.iter().flat_map(|(_, facts)| facts.runs.clone()).collect();
+        let (tree, facts) = self.trees.swap_remove(at);
         self.remarks
             .extend(self.copies.iter().map(|note| format!("{} {}", note.code, note.message)));
         let steps = self.steps;
@@ -171,7 +168,8 @@ impl Recorder {
         };
         let varying = self.ops.iter().filter(is_varying).map(|(name, _)| name.clone());
         Ok(Recording {
-            setup,
+            facts: SideFacts { runs: evidence, ..facts },
+            setup: Setup::of(&tree),
             times,
             counts: ranges(&in_steps.counts),
             memory: self.memory.finish(),

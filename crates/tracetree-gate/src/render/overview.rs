@@ -14,8 +14,8 @@ impl Recording {
     /// # Errors
     /// Fails if `out` cannot be written to.
     pub fn write_overview(&self, out: &mut dyn Write) -> io::Result<()> {
-        let device = match self.setup.devices.join(", ").as_str() {
-            "" => self.setup.vendor.clone(),
+        let device = match self.facts.devices.join(", ").as_str() {
+            "" => self.facts.vendor.clone(),
             names => names.to_owned(),
         };
         writeln!(
@@ -30,7 +30,7 @@ impl Recording {
         }
         let yes = |has: bool, what: &'static str| has.then_some(what);
         let has: Vec<&str> = [
-            yes(self.setup.has_gpu, "GPU events"),
+            yes(self.facts.has_gpu, "GPU events"),
             yes(self.setup.has_modules, "modules"),
             yes(self.setup.has_shapes, "shapes"),
             match self.setup.captured {
@@ -62,8 +62,10 @@ impl Recording {
             writeln!(out, "  {:<32} {count:>14}", one_line(name))?;
         }
         let variable = self.ops.values().filter(|range| range.is_variable()).count();
-        let ops =
-            counted(self.ops.len() as u64, "kind of op").replace("kind of ops", "kinds of ops");
+        let ops = match self.ops.len() {
+            1 => "1 kind of op".to_owned(),
+            count => format!("{count} kinds of ops"),
+        };
         writeln!(out, "\n{ops}; the number of calls varies between steps for {variable}")?;
         let mut chains = self.places.chains();
         chains.retain(|chain| !chain.is_empty());
