@@ -1,6 +1,6 @@
 //! Finds the call sites in a recording that the scope of a rule selects, and computes their times and their launches.
 
-use crate::recording::{Places, Range, Recording, TimedPlace};
+use crate::recording::{Places, Range, Recording, TimedPlace, step_of};
 use crate::rules::Scope;
 use tracetree::program::{Program, Progress, Query, Segment, Word, nearest};
 use tracetree::tree::{CallId, CallKind, CallTree};
@@ -39,8 +39,7 @@ fn within(places: &Places, query: Option<&Query>) -> Vec<bool> {
 pub(super) fn launches(side: &Recording, scope: &Scope) -> Range {
     let program = Program::of(side.tree.clone());
     let tree: &CallTree = program.tree();
-    let steps = program.steps();
-    let mut counts = vec![0; steps.len().max(1)];
+    let mut counts = vec![0; program.steps().len().max(1)];
     let found = scope.path.as_ref().map(|query| query.find(tree));
     let is_there = |call: CallId| {
         let mut path = std::iter::once(call).chain(tree.ancestors(call));
@@ -50,8 +49,7 @@ pub(super) fn launches(side: &Recording, scope: &Scope) -> Range {
         let phase = program.phases().phase(call).label();
         let is_launch = tree.is_gpu_path(call) && !tree.is_captured(call);
         let is_wanted = is_launch && scope.phase.as_ref().is_none_or(|wanted| wanted == phase);
-        let step = if steps.is_empty() { Some(0) } else { steps.step(call).map(|s| s.index()) };
-        if let Some(step) = step.filter(|_| is_wanted && is_there(call)) {
+        if let Some(step) = step_of(&program, call).filter(|_| is_wanted && is_there(call)) {
             counts[step] += 1;
         }
     }

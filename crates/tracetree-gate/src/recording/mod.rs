@@ -6,19 +6,16 @@
 //!       └─ every run ───▶ times, counts, evidence        noise, limits, what is missing
 //! ```
 
-mod memory;
 mod places;
 mod range;
 mod recorder;
 mod totals;
-mod upward;
 
-pub(crate) use places::{Places, TimedPlace, segment};
+pub(crate) use places::{Places, TimedPlace, Upward, segment};
 pub use range::Range;
 pub use recorder::Recorder;
 pub(crate) use totals::COUNTS;
 use tracetree::order::Order as _;
-pub(crate) use upward::Upward;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -87,7 +84,7 @@ fn captured(tree: &CallTree) -> Captured {
 /// not in a step, or if it is a GPU event whose launch is not in the trace. If the trace has no steps, all other calls
 /// are in step 0.
 #[inline]
-fn step_of(program: &Program, call: CallId) -> Option<usize> {
+pub(crate) fn step_of(program: &Program, call: CallId) -> Option<usize> {
     let (tree, steps) = (program.tree(), program.steps());
     if steps.is_empty() {
         (tree.kind(call) != CallKind::Gpu || tree.launch(call).is_some()).then_some(0)

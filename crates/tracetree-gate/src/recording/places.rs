@@ -1,10 +1,10 @@
 //! Collects the call sites in all runs of a side, and the time of each call site in each run.
 //!
 //! A call site is a path of modules and ops down to a measured call. Threads and Python frames are not part of the
-//! path, so renaming a Python function does not change the path.
+//! path, so renaming a Python function does not change the path. On a path, a backward op is treated as if the module of
+//! its forward op had called it.
 
 use super::step_of;
-use super::upward::Upward;
 use rustc_hash::FxHashMap;
 use tracetree::analysis::categories::TraceCategories;
 use tracetree::diff::plain_name;
@@ -121,6 +121,38 @@ impl Collector {
             place.micros.resize(runs, 0.0);
         }
         self.places
+    }
+}
+
+/// Finds the enclosing call of each call in a tree.
+#[derive(Debug)]
+pub(crate) struct Upward<'t> {
+    tree: &'t CallTree,
+    forward: FxHashMap<CallId, CallId>,
+}
+
+impl<'t> Upward<'t> {
+    pub(crate) fn of(tree: &'t CallTree) -> Upward<'t> {
+        let links = tree.backward_links().iter();
+        Upward { tree, forward: links.map(|&(forward, backward)| (backward, forward)).collect() }
+    }
+
+    pub(crate) fn above(&self, call: CallId) -> Option<CallId> {
+        match self.forward.get(&call) {
+            Some(&forward) => self.tree.module(forward),
+            None => self.tree.parent(call),
+        }
+    }
+
+    /// The call and all calls above it, innermost first.
+    pub(crate) fn path(&self, call: CallId) -> impl Iterator<Item = CallId> + '_ {
+        std::iter::successors(Some(call), |&call| self.above(call))
+    }
+
+    /// The call that the user's code made: for a call in a backward op, the forward op; otherwise the call itself.
+    pub(crate) fn called(&self, call: CallId) -> CallId {
+        let mut above = std::iter::once(call).chain(self.tree.ancestors(call));
+        above.find_map(|above| self.forward.get(&above).copied()).unwrap_or(call)
     }
 }
 

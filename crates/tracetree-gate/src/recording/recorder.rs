@@ -1,8 +1,7 @@
 //! Builds the [`Recording`] of one side from the call trees of the runs, which are added one at a time.
 
-use super::memory::Memory;
 use super::places::Collector;
-use super::totals::{StepTotals, Totals};
+use super::totals::{Memory, StepTotals, Totals};
 use super::{InSteps, Range, Recording, RunFacts, Setup, median, step_of};
 use rustc_hash::FxHasher;
 use std::collections::BTreeMap;

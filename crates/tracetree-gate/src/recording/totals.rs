@@ -1,9 +1,12 @@
-//! Computes the times and counts of each step in a run, and combines them into means and ranges for several runs.
+//! Computes the times, the counts and the memory use of each step in a run, and combines them into means and ranges for
+//! several runs.
 
-use super::step_of;
+use super::{Range, step_of};
+use crate::rules::MemoryMeasure;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use tracetree::analysis::categories::{CategoryId, TraceCategories};
+use tracetree::analysis::memory::{DeviceUsage, MemoryPlace, MemoryUsage};
 use tracetree::analysis::steps::group_figures;
 use tracetree::analysis::wall::StepWall;
 use tracetree::program::{Measure, Phase, Program, is_synchronisation};
@@ -205,5 +208,49 @@ impl Totals {
             (name.clone(), counts)
         };
         self.counts.iter().map(filled).collect()
+    }
+}
+
+/// The memory figures for all steps of the runs added so far.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    of_steps: BTreeMap<MemoryMeasure, Vec<u64>>,
+    /// Whether at least one run has no memory events. The figures of the other runs are then discarded, because they do
+    /// not represent all runs.
+    is_incomplete: bool,
+}
+
+impl Memory {
+    pub(super) fn add_run(&mut self, program: &Program) {
+        if program.tree().trace().memory().is_empty() {
+            self.is_incomplete = true;
+            return;
+        }
+        let usage = MemoryUsage::of(program.tree());
+        let is_gpu = |place: MemoryPlace| matches!(place, MemoryPlace::Gpu(_));
+        let has_gpu = usage.devices().any(|(place, _)| is_gpu(place));
+        let devices: Vec<&DeviceUsage> = usage
+            .devices()
+            .filter(|(place, _)| is_gpu(*place) == has_gpu)
+            .map(|(_, usage)| usage)
+            .collect();
+        let spans = program.steps().spans().iter().map(|step| (step.start, step.end));
+        let mut spans: Vec<(Nanos, Nanos)> = spans.collect();
+        if spans.is_empty() {
+            spans.push((Nanos(i64::MIN), Nanos(i64::MAX)));
+        }
+        for span in spans {
+            let peak = devices.iter().map(|usage| usage.peak_within(span)).max().unwrap_or(0);
+            let allocations = devices.iter().map(|usage| usage.allocations_within(span)).sum();
+            let mut add = |measure, value| self.of_steps.entry(measure).or_default().push(value);
+            add(MemoryMeasure::PeakMemory, u64::try_from(peak).unwrap_or(0));
+            add(MemoryMeasure::AllocationsPerStep, allocations);
+        }
+    }
+
+    /// The range of each memory measure over all steps of all runs; empty if a run has no memory events.
+    pub(super) fn finish(self) -> BTreeMap<String, Range> {
+        let known = self.of_steps.into_iter().filter(|_| !self.is_incomplete);
+        known.map(|(measure, steps)| (measure.label().to_owned(), Range::of(steps))).collect()
     }
 }

@@ -3,7 +3,6 @@
 //! Every structural rule applies to the whole program unless the rule file overrides the rule. If several rules with
 //! the same name cover a change, the last rule applies. See `docs/reference/gate-rules.md`.
 
-mod allow;
 mod budget;
 mod date;
 mod fail_on;
@@ -14,7 +13,6 @@ mod severity;
 mod structure;
 mod time;
 
-pub use allow::Allow;
 pub use budget::Budget;
 pub(crate) use budget::Quantity;
 pub use date::Date;
@@ -24,6 +22,8 @@ pub use memory::{MemoryMeasure, MemoryRule};
 pub use severity::{Scope, Severity};
 pub use structure::StructureRule;
 pub use time::{TimeMeasure, TimeRule, Timing};
+
+use tracetree::program::Query;
 
 /// A code for the list `tolerate`. With this code, the gate can pass even if some steps on one side lack calls that
 /// every step on the other side has.
@@ -40,6 +40,34 @@ pub struct Rule {
     pub allowed: Option<Limit>,
     /// The severity of a violation.
     pub severity: Severity,
+}
+
+/// An exception that allows a violation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Allow {
+    /// Name of the rule that may be violated.
+    pub rule: String,
+    /// The calls for which the violation is allowed; `None` means all calls.
+    pub path: Option<Query>,
+    /// Why the violation is allowed.
+    pub reason: String,
+    /// The last day on which the violation is allowed; `None` means no expiry.
+    pub until: Option<Date>,
+}
+
+impl Allow {
+    /// Whether the exception has expired.
+    pub fn is_over(&self, today: Date) -> bool {
+        self.until.is_some_and(|until| until < today)
+    }
+
+    /// Describes the exception: `allowed until 2027-01-31: …`.
+    pub fn words(&self) -> String {
+        match self.until {
+            Some(until) => format!("allowed until {until}: {}", self.reason),
+            None => format!("allowed: {}", self.reason),
+        }
+    }
 }
 
 /// The outcome of a gate if no rule is violated but some rule could not be checked.
