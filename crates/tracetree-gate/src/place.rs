@@ -1,5 +1,6 @@
 //! Describes call sites: the enclosing modules and ops, and the function in the user's Python code that makes the call.
 
+use tracetree::analysis::changes::user_code;
 use tracetree::program::Word;
 
 /// A call site in the form shown to people.
@@ -51,54 +52,15 @@ pub struct Site {
 }
 
 impl Site {
-    /// Parses a frame such as `model.py(31): forward`; returns `None` if the frame does not name a file.
-    pub fn of(frame: &str) -> Option<Site> {
-        let (place, function) = frame.split_once("): ")?;
-        let (file, line) = place.rsplit_once('(')?;
-        Some(Site {
-            file: file.to_owned(),
-            line: line.parse().ok()?,
-            function: function.to_owned(),
-        })
+    /// Parses a frame such as `model.py(31): forward`; returns `None` for library code and built-in functions.
+    pub(super) fn of(frame: &str) -> Option<Site> {
+        let (file, line, function) = user_code(frame)?;
+        Some(Site { file: file.to_owned(), line: line.into(), function: function.to_owned() })
     }
 }
 
 impl std::fmt::Display for Site {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{} {}", self.file, self.line, self.function)
-    }
-}
-
-/// A file whose path contains one of these strings belongs to Python or to a library, not to the user.
-const FOREIGN: [&str; 6] =
-    ["site-packages", "dist-packages", "/lib/python", "torch/", "<frozen", "contextlib.py"];
-
-/// Whether a frame such as `file.py(12): function` is in one of the user's files.
-pub(super) fn is_users(name: &str) -> bool {
-    let Some((place, _)) = name.split_once("): ") else { return false };
-    let Some((file, line)) = place.rsplit_once('(') else { return false };
-    line.bytes().all(|byte| byte.is_ascii_digit())
-        && !file.starts_with('<')
-        && !FOREIGN.iter().any(|part| file.contains(part))
-        && !["threading.py", "runpy.py"].contains(&file)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_frames_of_the_users_files_are_sites() {
-        assert!(is_users("train.py(31): loss") && is_users("/srv/net/model.py(3): forward"));
-        for name in [
-            "nn.Module: Linear_3",
-            "torch/nn/modules/module.py(1501): _call_impl",
-            "/opt/lib/python3.11/site-packages/timm/mlp.py(4): forward",
-            "<built-in method conv2d of type object at 0x7f6e2a04c9a0>",
-            "<string>(2): __init__",
-            "threading.py(973): _bootstrap",
-        ] {
-            assert!(!is_users(name), "{name}");
-        }
     }
 }

@@ -36,6 +36,8 @@ use crate::analysis::steps::StepPairs;
 use crate::order::Order as _;
 pub use between::RangeGaps;
 pub use kind::{Certainty, ChangeKind};
+#[doc(hidden)]
+pub use place::user_code;
 
 use super::comparability::Comparability;
 use super::wall::{Wall, WallTotals};

@@ -85,7 +85,8 @@ fn user_frame(name: &str) -> Option<String> {
 }
 
 /// `/home/me/train.py(12): step` → path, line and function. Returns `None` for library code and built-in functions.
-fn user_code(name: &str) -> Option<(&str, u32, &str)> {
+#[doc(hidden)]
+pub fn user_code(name: &str) -> Option<(&str, u32, &str)> {
     const LIBRARIES: [&str; 6] =
         ["site-packages/", "dist-packages/", "torch/", "lib/python", "<", "nn.Module: "];
     let (path, rest) = name.split_once('(')?;
@@ -109,9 +110,10 @@ pub(super) fn function(name: &str) -> Option<&str> {
 
 /// Whether a path without a folder is the name of a standard library file that often occurs in traces.
 fn is_standard(path: &str) -> bool {
-    const MODULES: [&str; 8] = [
+    const MODULES: [&str; 9] = [
         "contextlib.py",
         "threading.py",
+        "runpy.py",
         "random.py",
         "functools.py",
         "enum.py",
@@ -135,6 +137,9 @@ mod tests {
         assert_eq!(found("/x/site-packages/peft/model.py(3): forward"), "");
         assert_eq!(found("<built-in method step>"), "");
         assert_eq!(found("nn.Module: Block_0"), "");
+        assert_eq!(found("/srv/net/model.py(3): forward"), "model.py: forward");
+        assert_eq!(found("<string>(2): __init__"), "");
         assert_eq!(found("contextlib.py(12): __enter__"), "");
+        assert_eq!(found("threading.py(973): _bootstrap"), "");
     }
 }

@@ -1,7 +1,7 @@
 //! Finds the call sites of a change, and what the calls at each call site do on both sides.
 
 use super::work::Work;
-use crate::place::{Place, Site, is_users};
+use crate::place::{Place, Site};
 use crate::recording::{Upward, segment};
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,6 +36,8 @@ pub(super) struct ChangeSite {
     pub(super) what: String,
     /// The function in the user's Python code that makes the calls.
     pub(super) site: Option<Site>,
+    /// Whether the calls are modules.
+    is_module: bool,
     pub(super) category: String,
     pub(super) calls: PerSide<Vec<CallId>>,
     pub(super) work: PerSide<Work>,
@@ -99,7 +101,7 @@ impl<'a> Finder<'a> {
         // Forward calls come before backward calls, and modules before their ops, because causes come before
         // consequences.
         list.order_by_key(|site| {
-            (site.place.phase == Phase::TrainBackward.label(), !site.what.contains(" module "))
+            (site.place.phase == Phase::TrainBackward.label(), !site.is_module)
         });
         list
     }
@@ -124,6 +126,7 @@ impl<'a> Finder<'a> {
             place: self.place(node),
             what: self.words(kind, node),
             site: self.line(node),
+            is_module: self.is_module(node),
             category: self.category(node, side),
             calls: PerSide::default(),
             work: PerSide::default(),
@@ -157,9 +160,14 @@ impl<'a> Finder<'a> {
         let tree = self.analysis.tree(side);
         let called = self.upward[side].called(call);
         let mut above = std::iter::once(called).chain(tree.ancestors(called));
-        let frame =
-            above.find(|&above| tree.kind(above) == CallKind::Frame && is_users(tree.name(above)));
-        frame.and_then(|frame| Site::of(tree.name(frame)))
+        above.find_map(|above| {
+            (tree.kind(above) == CallKind::Frame).then(|| Site::of(tree.name(above))).flatten()
+        })
+    }
+
+    fn is_module(&self, node: MergedId) -> bool {
+        let (side, call) = self.either(node);
+        self.analysis.tree(side).is_module(call)
     }
 
     /// The category of the first measured call at or below a node.
