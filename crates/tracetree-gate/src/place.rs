@@ -1,10 +1,12 @@
 //! Describes call sites: the enclosing modules and ops, and the function in the user's Python code that makes the call.
 
+use serde::Serialize;
 use tracetree::analysis::changes::user_code;
 use tracetree::program::Word;
 
 /// A call site in the form shown to people.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
+#[serde(into = "PlaceJson")]
 pub struct Place {
     /// The kind and name of each enclosing call, from the outermost module down.
     pub path: Vec<(Word, String)>,
@@ -40,8 +42,31 @@ impl Place {
     }
 }
 
+/// A call site in JSON, where it also has its readable name.
+#[derive(Serialize)]
+struct PlaceJson {
+    place: String,
+    path: Vec<PartJson>,
+    phase: String,
+}
+
+#[derive(Serialize)]
+struct PartJson {
+    word: &'static str,
+    name: String,
+}
+
+impl From<Place> for PlaceJson {
+    fn from(place: Place) -> PlaceJson {
+        let part = |(word, name): (Word, String)| PartJson { word: word.label(), name };
+        let words = place.words();
+        let path = place.path.into_iter().map(part).collect();
+        PlaceJson { place: words, path, phase: place.phase }
+    }
+}
+
 /// A function in the user's Python code.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Site {
     /// The file name as recorded in the trace.
     pub file: String,

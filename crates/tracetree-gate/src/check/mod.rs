@@ -33,6 +33,7 @@ impl Gate {
     /// Checks the runs of a candidate against the runs of a baseline. The median runs of both sides are aligned as in
     /// `diff`.
     pub fn check(baseline: &Recording, candidate: &Recording, rules: &Rules, today: Date) -> Gate {
+        let sides = PerSide::new(baseline, candidate);
         let context = Context { baseline, candidate, rules, today };
         let mut reasons = health::reasons(&context);
         let mut notes = health::notes(baseline, candidate);
@@ -83,9 +84,9 @@ impl Gate {
             reasons,
             notes,
             floors: time::floors(baseline, candidate),
-            evidence: PerSide::new(baseline, candidate).map(|side| side.facts.runs.clone()),
-            runs: [baseline, candidate].map(|side| side.runs.len() as u64),
-            steps: [baseline, candidate].map(Recording::steps),
+            evidence: sides.map(|side| side.facts.runs.clone()),
+            runs: sides.map(|side| side.runs.len() as u64),
+            steps: sides.map(Recording::steps),
             rules: rules.file.clone(),
             candidate: candidate.median_run().map(|run| run.name.clone()).unwrap_or_default(),
         }

@@ -80,8 +80,10 @@ impl State {
 }
 
 /// A change that violates a rule, or a time or count that exceeds a limit.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
+    /// The state of the finding: error, warning, allowed or undecided.
+    pub state: State,
     /// The kind of the change, as in `changes.csv`; empty for a time or a count.
     pub kind: String,
     /// The rules that the finding violates.
@@ -98,27 +100,27 @@ pub struct Finding {
     pub evidence: Vec<String>,
     /// The call sites that the finding is about.
     pub sites: Vec<FindingSite>,
-    /// The state of the finding: error, warning, allowed or undecided.
-    pub state: State,
     /// The reason given in the `allow` entry for the finding, even if the entry has expired.
     pub remark: String,
 }
 
 /// A call site that a finding is about.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FindingSite {
     /// The modules and ops that enclose the call site.
+    #[serde(flatten)]
     pub place: Place,
     /// What changed at the call site; empty if the finding already says what changed.
     pub what: String,
     /// Number of calls in all compared steps.
     pub calls: u64,
     /// The user's Python function that makes the call, with its file and first line; `None` without Python frames.
+    #[serde(rename = "site")]
     pub line: Option<Site>,
 }
 
 /// A checked rule and its result.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Check {
     /// Name of the checked rule.
     pub rule: String,
@@ -191,10 +193,10 @@ pub struct Gate {
     pub floors: Vec<Floor>,
     /// For each run of each side, how many events were recorded and how many are missing.
     pub evidence: PerSide<Vec<Evidence>>,
-    /// Number of runs of the baseline, then of the candidate.
-    pub runs: [u64; 2],
-    /// Number of steps of the baseline, then of the candidate.
-    pub steps: [u64; 2],
+    /// Number of runs of each side.
+    pub runs: PerSide<u64>,
+    /// Number of steps of each side.
+    pub steps: PerSide<u64>,
     /// The file from which the rules were read; empty if the gate used its default rules.
     pub rules: String,
     /// File name of the candidate's median run, which is the run to inspect.

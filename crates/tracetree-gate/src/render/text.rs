@@ -75,7 +75,7 @@ pub(super) fn headline(gate: &Gate) -> String {
         if gate.rules.is_empty() { String::new() } else { format!(", rules {}", gate.rules) };
     let sides = format!(
         "runs {} | {}, steps {} | {}{rules}",
-        gate.runs[0], gate.runs[1], gate.steps[0], gate.steps[1]
+        gate.runs.baseline, gate.runs.candidate, gate.steps.baseline, gate.steps.candidate
     );
     let all = gate.checks.len();
     match gate.outcome {
@@ -116,7 +116,7 @@ fn untested(gate: &Gate) -> String {
 }
 
 fn measured(gate: &Gate) -> String {
-    measured_by(&gate.evidence.candidate, gate.steps[1])
+    measured_by(&gate.evidence.candidate, gate.steps.candidate)
 }
 
 /// The first reason why the gate or one of its rules is inconclusive, followed by the number of other reasons.

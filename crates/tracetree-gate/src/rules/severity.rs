@@ -1,9 +1,11 @@
 //! How a rule counts, and where it applies.
 
+use serde::Serialize;
 use tracetree::program::Query;
 
 /// The severity of a violation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// A violation makes the gate fail.
     Error,
