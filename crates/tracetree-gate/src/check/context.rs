@@ -3,6 +3,7 @@
 use super::outcome::State;
 use crate::recording::Recording;
 use crate::rules::{Date, Rules, Severity};
+use tracetree::program::Query;
 use tracetree::side::PerSide;
 
 /// In how many steps the candidate must do new work, and how many steps the baseline must have without this work, so that
@@ -37,6 +38,14 @@ impl Context<'_> {
             found = Permission::Over(format!("{} (expired)", allow.words()));
         }
         found
+    }
+
+    /// Like [`Context::permission`], for the violation of a rule that covers the calls at a path, or all calls.
+    pub(super) fn permission_at(&self, rule: &str, path: Option<&Query>) -> Permission {
+        self.permission(&[rule], |entry| {
+            let allowed = self.rules.allow[entry].path.as_ref();
+            allowed.is_none() || allowed == path
+        })
     }
 }
 

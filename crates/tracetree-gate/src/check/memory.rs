@@ -1,7 +1,7 @@
 //! Checks memory rules. Allocations do not vary from run to run, so memory rules need no significance test.
 
 use super::context::Context;
-use super::{Check, Finding, State};
+use super::{Check, Finding};
 use crate::recording::Recording;
 use crate::rules::{Limit, MemoryMeasure, MemoryRule, Severity};
 use tracetree::analysis::memory::bytes;
@@ -21,30 +21,18 @@ pub(super) fn checks(context: &Context<'_>, findings: &mut Vec<Finding>) -> Vec<
 }
 
 fn check(context: &Context<'_>, rule: &MemoryRule) -> (Check, Option<Finding>) {
-    let mut check = Check {
-        rule: rule.measure.label().to_owned(),
-        scope: String::new(),
-        severity: rule.severity,
-        state: State::Passed,
-        message: String::new(),
-        findings: Vec::new(),
-    };
+    let mut check = Check::new(rule.measure.label(), String::new(), rule.severity);
     let sides = [context.baseline, context.candidate];
     let [Some(before), Some(after)] = sides.map(|side| rule.measure.of(side)) else {
-        check.state = State::Inconclusive;
-        check.message =
-            "at least one side has no memory events. Record both using profile_memory".to_owned();
-        return (check, None);
+        let message = "at least one side has no memory events. Record both using profile_memory";
+        return (check.undecided(message), None);
     };
     let is_one_device = sides[0].facts.vendor == sides[1].facts.vendor
         && sides[0].facts.devices == sides[1].facts.devices;
     if rule.measure == MemoryMeasure::PeakMemory && !is_one_device {
-        check.state = State::Inconclusive;
-        check.message =
-            "the sides ran on different devices, whose allocators round sizes differently. \
-                         Record both sides on the same kind of device"
-                .to_owned();
-        return (check, None);
+        let message = "the sides ran on different devices, whose allocators round sizes differently. \
+                       Record both sides on the same kind of device";
+        return (check.undecided(message), None);
     }
     let show = |value: u64| rule.measure.show(value);
     check.message = format!("{} → {}", show(before), show(after));

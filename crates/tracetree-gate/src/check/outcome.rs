@@ -137,6 +137,23 @@ pub struct Check {
 }
 
 impl Check {
+    /// A check without findings.
+    pub(super) fn new(rule: &str, scope: String, severity: Severity) -> Check {
+        Check {
+            rule: rule.to_owned(),
+            scope,
+            severity,
+            state: State::Passed,
+            message: String::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// A check that cannot be decided, and the reason.
+    pub(super) fn undecided(self, message: impl Into<String>) -> Check {
+        Check { state: State::Inconclusive, message: message.into(), ..self }
+    }
+
     /// The title of the check, such as `new_op` or `gpu_time (phase decode)`.
     pub fn title(&self) -> String {
         match self.scope.as_str() {

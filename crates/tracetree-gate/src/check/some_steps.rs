@@ -85,8 +85,7 @@ impl Judge<'_> {
             if rule.allowed.is_some_and(is_allowed) {
                 continue;
             }
-            let is_all = |entry: usize| self.context.rules.allow[entry].path.is_none();
-            let permission = self.context.permission(&[more.rule.label()], is_all);
+            let permission = self.context.permission_at(more.rule.label(), None);
             let (state, remark) = permission.state(rule.severity);
             let is_error = self.context.rules.intermittent == Severity::Error;
             let state = if state == State::Failed && !is_error { State::Warned } else { state };

@@ -106,17 +106,10 @@ fn empty(context: &Context<'_>, rule: &Rule) -> Check {
         }
         _ => None,
     };
-    let is_off = rule.severity == Severity::Off;
-    Check {
-        rule: rule.rule.label().to_owned(),
-        scope: rule.scope.words(),
-        severity: rule.severity,
-        state: match &unknown {
-            Some(_) if !is_off => State::Inconclusive,
-            Some(_) | None => State::Passed,
-        },
-        message: unknown.unwrap_or_else(|| rule.rule.words().to_owned()),
-        findings: Vec::new(),
+    let check = Check::new(rule.rule.label(), rule.scope.words(), rule.severity);
+    match unknown {
+        Some(why) => check.undecided(why),
+        None => Check { message: rule.rule.words().to_owned(), ..check },
     }
 }
 

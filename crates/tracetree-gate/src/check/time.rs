@@ -4,7 +4,7 @@ use super::context::Context;
 use super::find::{speaks_of_nothing, time};
 use super::health;
 use super::shift::{Decision, Hardness, Times, micros, words};
-use super::{Check, Finding, FindingSite, Floor, State};
+use super::{Check, Finding, FindingSite, Floor};
 use crate::place::Place;
 use crate::recording::Recording;
 use crate::rules::{Budget, Quantity, Scope, Severity, TimeMeasure, TimeRule, Timing};
@@ -59,36 +59,23 @@ fn check(context: &Context<'_>, drift: f64, rule: &TimeRule) -> Option<Checked> 
     if rule.severity == Severity::Off {
         return None;
     }
-    let mut check = Check {
-        rule: rule.measure.label().to_owned(),
-        scope: rule.scope.words(),
-        severity: context.rules.timing.severity(rule.severity),
-        state: State::Passed,
-        message: String::new(),
-        findings: Vec::new(),
-    };
-    let unknown = |mut check: Check, message: String| {
-        (check.state, check.message) = (State::Inconclusive, message);
-        Some((check, None))
-    };
+    let severity = context.rules.timing.severity(rule.severity);
+    let mut check = Check::new(rule.measure.label(), rule.scope.words(), severity);
     if let Some(message) = speaks_of_nothing([context.baseline, context.candidate], &rule.scope) {
-        return unknown(check, message);
+        return Some((check.undecided(message), None));
     }
     if rule.scope.category.is_some() && health::has_other_captures(context) {
         // The category of a kernel is derived from its op or, if the op is unknown, from its name. So the same kernel
         // may have different categories on the two sides.
         let message = "the sides differ in which graph launches have captures, so categories of work cannot be \
                        compared. Record captures for both sides or for neither";
-        return unknown(check, message.to_owned());
+        return Some((check.undecided(message), None));
     }
     let before = samples(context.baseline, rule.measure, &rule.scope);
     let after = samples(context.candidate, rule.measure, &rule.scope);
     let (Some(before), Some(after)) = (before, after) else {
-        return if rule.is_asked {
-            unknown(check, "was not measured on at least one side".to_owned())
-        } else {
-            None
-        };
+        let message = "was not measured on at least one side";
+        return rule.is_asked.then(|| (check.undecided(message), None));
     };
     let asked = rule.limit.above(median(&before)).max(rule.least_us);
     let runs = PerSide::new(before.as_slice(), after.as_slice());
@@ -98,17 +85,13 @@ fn check(context: &Context<'_>, drift: f64, rule: &TimeRule) -> Option<Checked> 
     let evidence = match (decision, context.rules.timing) {
         (Decision::Within, _) => return Some((check, None)),
         (Decision::Unknown(why), Timing::Decide) => {
-            return unknown(check, format!("{} {why}", words(&shift)));
+            return Some((check.undecided(format!("{} {why}", words(&shift))), None));
         }
         (Decision::Unknown(why), Timing::Report) => vec![why],
         (Decision::Exceeds(evidence), _) => evidence,
     };
-    let is_there = |at: usize| {
-        let path = context.rules.allow[at].path.as_ref();
-        path.is_none() || path == rule.scope.path.as_ref()
-    };
     let (state, remark) =
-        context.permission(&[rule.measure.label()], is_there).state(check.severity);
+        context.permission_at(&check.rule, rule.scope.path.as_ref()).state(check.severity);
     let more = shift.medians.candidate - shift.medians.baseline;
     let finding = Finding {
         kind: String::new(),
@@ -126,37 +109,24 @@ fn check(context: &Context<'_>, drift: f64, rule: &TimeRule) -> Option<Checked> 
 }
 
 fn check_budget(context: &Context<'_>, budget: &Budget) -> Checked {
-    let mut check = Check {
-        rule: "budget".to_owned(),
-        scope: budget.text.clone(),
-        severity: match budget.quantity {
-            Quantity::Time(_) => context.rules.timing.severity(budget.severity),
-            Quantity::Count(_) => budget.severity,
-        },
-        state: State::Passed,
-        message: String::new(),
-        findings: Vec::new(),
+    let severity = match budget.quantity {
+        Quantity::Time(_) => context.rules.timing.severity(budget.severity),
+        Quantity::Count(_) => budget.severity,
     };
-    let unknown = |mut check: Check, message: String| {
-        (check.state, check.message) = (State::Inconclusive, message);
-        (check, None)
-    };
+    let mut check = Check::new("budget", budget.text.clone(), severity);
     let (baseline, candidate) = (context.baseline, context.candidate);
     if let Some(message) = speaks_of_nothing([candidate, candidate], &budget.scope) {
-        return unknown(check, message);
+        return (check.undecided(message), None);
     }
     let Some((value, shown)) = budget.value(candidate) else {
-        return unknown(check, "was not measured".to_owned());
+        return (check.undecided("was not measured"), None);
     };
     check.message = format!("measured: {shown}");
     if budget.relation.holds(value, budget.limit) {
         return (check, None);
     }
-    let is_there = |at: usize| {
-        let path = context.rules.allow[at].path.as_ref();
-        path.is_none() || path == budget.scope.path.as_ref()
-    };
-    let (state, remark) = context.permission(&["budget"], is_there).state(check.severity);
+    let (state, remark) =
+        context.permission_at("budget", budget.scope.path.as_ref()).state(check.severity);
     let finding = Finding {
         kind: String::new(),
         rules: vec!["budget".to_owned()],

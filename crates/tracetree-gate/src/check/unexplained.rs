@@ -84,8 +84,7 @@ impl Judge<'_> {
         [before, after]: [Range; 2],
         explained: f64,
     ) -> (Finding, State) {
-        let is_all = |entry: usize| self.context.rules.allow[entry].path.is_none();
-        let permission = self.context.permission(&[rule.rule.label()], is_all);
+        let permission = self.context.permission_at(rule.rule.label(), None);
         let (state, remark) = permission.state(rule.severity);
         let finding = Finding {
             kind: String::new(),
