@@ -65,18 +65,6 @@ pub fn script(
     }))
 }
 
-/// The calls of a row of `diff_stats`, given by its `row_id`.
-///
-/// # Errors
-/// Fails if there is no such row.
-pub fn calls_of_row(analysis: &Analysis, row: usize) -> Result<PerSide<Option<CallId>>> {
-    let rows = analysis.rows();
-    rows.get(row).map(|row| row.calls).ok_or_else(|| {
-        let message = format!("there is no row {row}; the comparison has {} rows", rows.len());
-        Error::usage("repro", message).remedy("see row_id in diff_stats.csv, from 0")
-    })
-}
-
 /// The calls with the largest attributed difference among the call sites of a line of the bill, given by its number
 /// `bill_line`. Rows without a call are ignored.
 ///
