@@ -1,7 +1,7 @@
 //! The Python class for a comparison: all tables, both trees, the summary and the report.
 
 use crate::arguments::texts;
-use crate::errors::{raise, usage};
+use crate::errors::{raise, unknown, usage};
 use crate::explanation::Explanation;
 use crate::node::Node;
 use crate::options::Options;
@@ -11,7 +11,7 @@ use crate::table;
 use crate::trace::{Trace, Tree};
 use crate::what_if::WhatIf;
 use crate::work::{self, Watch};
-use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};
@@ -164,12 +164,7 @@ impl Comparison {
         };
         match TableKind::ALL.iter().find(|kind| is_named(kind)) {
             Some(&kind) => Ok(self.of_kind(kind)),
-            None => {
-                let text = py
-                    .import("tracetree._names")?
-                    .call_method1("unknown", ("table", name, self.table_names()))?;
-                Err(PyKeyError::new_err(text.extract::<String>()?))
-            }
+            None => Err(unknown(py, "table", name, &self.table_names())),
         }
     }
 
@@ -444,9 +439,7 @@ impl Comparison {
         let lowerings = py.detach(|| self.comparison.analysis().lowerings());
         let Some(lowering) = lowerings.get(name) else {
             let names: Vec<&str> = lowerings.keys().map(String::as_str).collect();
-            let text =
-                py.import("tracetree._names")?.call_method1("unknown", ("op", name, names))?;
-            return Err(PyKeyError::new_err(text.extract::<String>()?));
+            return Err(unknown(py, "op", name, &names));
         };
         let all = PyDict::new(py);
         all.set_item("name", name)?;

@@ -1,6 +1,6 @@
 //! Converts a [`tracetree::Error`] to a Python exception that names the file, the position in the file and the remedy.
 
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyKeyError, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::error::Error as _;
@@ -47,6 +47,15 @@ fn trace_error(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     about.set_item("offset", error.place().map(|place| place.offset))?;
     about.set_item("event", error.place().and_then(|place| place.event))?;
     Ok(PyErr::from_value(class.call((error.to_string(),), Some(&about))?))
+}
+
+/// The exception for a name that is not `known`. The message suggests the most similar name.
+pub(crate) fn unknown(py: Python<'_>, what: &str, name: &str, known: &[impl AsRef<str>]) -> PyErr {
+    let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+    let text = || -> PyResult<String> {
+        py.import("tracetree._names")?.call_method1("unknown", (what, name, known))?.extract()
+    };
+    text().map_or_else(|error| error, PyKeyError::new_err)
 }
 
 /// The exception for an invalid request.

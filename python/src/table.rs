@@ -1,11 +1,11 @@
 //! The Python class for a table. It provides the rows as Arrow data, as CSV and as Python values.
 
-use crate::errors::raise;
+use crate::errors::{raise, unknown};
 use crate::origin::Origin;
 use arrow_array::RecordBatchReader;
 use arrow_array::ffi::FFI_ArrowSchema;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use pyo3::exceptions::{PyKeyError, PyRuntimeError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 use std::io;
@@ -65,12 +65,7 @@ impl Table {
         let names = self.columns();
         match names.iter().position(|known| known == name) {
             Some(at) => Ok(at),
-            None => {
-                let text = py
-                    .import("tracetree._names")?
-                    .call_method1("unknown", ("column", name, names))?;
-                Err(PyKeyError::new_err(text.extract::<String>()?))
-            }
+            None => Err(unknown(py, "column", name, &names)),
         }
     }
 
