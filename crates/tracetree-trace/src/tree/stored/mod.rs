@@ -60,6 +60,9 @@ pub struct StoredTree {
 struct Column<T> {
     at: Vec<u32>,
     values: Vec<T>,
+    /// The call after the last call that has a value.
+    #[serde(skip)]
+    next: usize,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -92,9 +95,11 @@ const CAPTURED: [CapturedAs; 2] = [CapturedAs::Call, CapturedAs::Part];
 const LONGEST: i64 = i64::MAX / 4;
 
 impl<T> Column<T> {
-    fn push(&mut self, distance: u32, value: T) {
-        self.at.push(distance);
+    /// Adds the value of a call that is after all calls with a value.
+    fn push(&mut self, call: usize, value: T) {
+        self.at.push((call - self.next) as u32);
         self.values.push(value);
+        self.next = call + 1;
     }
 
     /// The calls that have a value in this column.

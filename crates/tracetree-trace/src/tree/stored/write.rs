@@ -1,7 +1,7 @@
 //! Converts a [`CallTree`] into the columns of a [`StoredTree`].
 
 use super::{CAPTURED, KINDS, StoredHeader, StoredTree, THREAD, UNLINKED_ROOT};
-use crate::trace::{Arguments, Category, EventId, Message, Nanos, Stream, TextId, ThreadId};
+use crate::trace::{Arguments, Category, EventId, Message, Nanos, Stream, TextId, Texts, ThreadId};
 use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
@@ -33,6 +33,8 @@ impl CallTree {
             writer.stored.annotations.push((name, thread, (start - last).0, duration.0));
             last = start;
         }
+        let texts = 0..writer.texts.len() as u32;
+        writer.stored.texts = texts.map(|id| writer.texts.get(TextId(id)).to_owned()).collect();
         writer.stored
     }
 }
@@ -41,7 +43,7 @@ impl CallTree {
 struct Writer<'t> {
     tree: &'t CallTree,
     stored: StoredTree,
-    texts: FxHashMap<String, u32>,
+    texts: Texts,
     threads: Vec<Option<u32>>,
     arguments: Vec<Option<u32>>,
     streams: FxHashMap<Stream, u32>,
@@ -49,15 +51,12 @@ struct Writer<'t> {
     above: Vec<CallId>,
     last_start: Nanos,
     last_sequence: i64,
-    /// For each column, the position after the last call that has a value in it.
-    ends: [u32; 9],
 }
 
 impl<'t> Writer<'t> {
     fn new(tree: &'t CallTree) -> Writer<'t> {
         let header = tree.trace.header();
         let stored = StoredTree {
-            texts: vec![String::new()],
             header: StoredHeader {
                 recorder: header.recorder,
                 devices: header.devices.clone(),
@@ -68,27 +67,20 @@ impl<'t> Writer<'t> {
             ..StoredTree::default()
         };
         Writer {
-            texts: [(String::new(), 0)].into_iter().collect(),
+            texts: Texts::default(),
             threads: vec![None; tree.trace.threads().len()],
             arguments: vec![None; tree.trace.all_arguments().len()],
             streams: FxHashMap::default(),
             above: Vec::new(),
             last_start: Nanos::ZERO,
             last_sequence: 0,
-            ends: [0; 9],
             stored,
             tree,
         }
     }
 
     fn text(&mut self, text: &str) -> u32 {
-        if let Some(&at) = self.texts.get(text) {
-            return at;
-        }
-        let at = self.stored.texts.len() as u32;
-        self.stored.texts.push(text.to_owned());
-        self.texts.insert(text.to_owned(), at);
-        at
+        self.texts.intern(text).0
     }
 
     fn text_id(&mut self, id: TextId) -> u32 {
@@ -175,9 +167,9 @@ impl<'t> Writer<'t> {
     /// Adds the event's values to the columns that contain values for only a few calls.
     fn add_few(&mut self, event: EventId) {
         let trace = &*self.tree.trace;
+        let at = self.stored.depths.len() - 1;
         if let Some(call) = trace.captured(event) {
             let known = CAPTURED.iter().position(|&known| known == call.known).unwrap_or(0);
-            let at = self.distance(0);
             self.stored.captured.push(at, known as u8);
         }
         if let Some(stream) = trace.stream(event) {
@@ -186,45 +178,35 @@ impl<'t> Writer<'t> {
             if number == next {
                 self.stored.streams.push((stream.device, stream.number));
             }
-            let at = self.distance(1);
             self.stored.stream_of.push(at, number);
         }
         if let Some(&bytes) = trace.gpu_bytes().get(event) {
-            let at = self.distance(2);
             self.stored.bytes.push(at, bytes);
         }
         if let Some(grid) = trace.grids().get(event) {
             let texts = [grid.grid, grid.block].map(|id| self.text_id(id));
-            let at = self.distance(3);
             self.stored.grids.push(at, texts);
         }
         if let Some(sequence) = trace.sequences().get(event) {
             let number = sequence.number - self.last_sequence;
             self.last_sequence = sequence.number;
-            let at = self.distance(4);
             self.stored.sequences.push(at, (number, sequence.forward_thread));
         }
         if let Some(&region) = trace.regions().get(event) {
-            let (at, region) = (self.distance(5), self.text_id(region));
+            let region = self.text_id(region);
             self.stored.regions.push(at, region);
         }
         if let Some(&name) = trace.collectives().get(event) {
-            let (at, name) = (self.distance(6), self.text_id(name));
+            let name = self.text_id(name);
             self.stored.collectives.push(at, name);
         }
         if let Some(&group) = trace.process_groups().get(event) {
-            let (at, group) = (self.distance(7), self.text_id(group));
+            let group = self.text_id(group);
             self.stored.groups.push(at, group);
         }
         if let Some(&Message { sent, received, ranks, dtype }) = trace.messages().get(event) {
-            let (at, dtype) = (self.distance(8), self.text_id(dtype));
+            let dtype = self.text_id(dtype);
             self.stored.messages.push(at, (sent, received, ranks, dtype));
         }
-    }
-
-    /// Number of calls between the last call that has a value in the column and the current call.
-    fn distance(&mut self, column: usize) -> u32 {
-        let here = self.stored.depths.len() as u32;
-        here - 1 - std::mem::replace(&mut self.ends[column], here)
     }
 }
