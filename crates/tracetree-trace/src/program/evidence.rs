@@ -11,6 +11,7 @@
 
 mod order;
 
+use super::captures::{Captured, captures};
 use super::{Measure, Program, StepOrigin, Unread};
 use crate::side::PerSide;
 use crate::trace::{ByName, Category, EventId, Header, Losses, Nanos, ThreadId, Trace};
@@ -135,7 +136,7 @@ impl Evidence {
             .filter(|&(event, &id)| id > 0 && trace.category(event).is_gpu())
             .map(|(_, &id)| id)
             .collect();
-        let captures = Captures::of(trace);
+        let captures = captures(trace);
         let mut names: ByName<bool> = ByName::new(trace);
         let mut without: Vec<EventId> = Vec::new();
         let mut last_with: FxHashMap<ThreadId, Nanos> = FxHashMap::default();
@@ -145,7 +146,7 @@ impl Evidence {
                 continue;
             }
             let has_work = trace.correlations().get(event).is_some_and(|id| with_work.contains(id));
-            if has_work || !captures.is_open(trace, event) {
+            if has_work || !is_captured(&captures, trace, event) {
                 self.launches += 1;
                 if has_work {
                     let start = trace.start(event);
@@ -233,46 +234,13 @@ fn launches_work(name: &str) -> bool {
         && launches.iter().chain(&copies).any(|word| holds_word(name, word))
 }
 
-/// The time spans during which a thread captures a graph. Work that is launched during a capture is
-/// recorded into the graph, but does not run.
-struct Captures {
-    spans: FxHashMap<ThreadId, Vec<(Nanos, Nanos)>>,
-}
-
-impl Captures {
-    fn of(trace: &Trace) -> Captures {
-        let mut names: ByName<Option<bool>> = ByName::new(trace);
-        let mut ends: Vec<(Nanos, EventId, bool)> = Vec::new();
-        for event in trace.events().filter(|&event| trace.category(event) == Category::Runtime) {
-            let find = || match trace.name(event) {
-                name if holds_word(name, "BeginCapture") => Some(true),
-                name if holds_word(name, "EndCapture") => Some(false),
-                _ => None,
-            };
-            if let Some(begins) = names.get(trace.name_id(event), find) {
-                ends.push((trace.start(event), event, begins));
-            }
-        }
-        ends.sort_unstable();
-        let mut spans: FxHashMap<ThreadId, Vec<(Nanos, Nanos)>> = FxHashMap::default();
-        for (moment, event, begins) in ends {
-            let of_thread = spans.entry(trace.thread_of(event)).or_default();
-            match (begins, of_thread.last_mut()) {
-                (true, _) => of_thread.push((moment, Nanos(i64::MAX))),
-                (false, Some(open)) => open.1 = open.1.min(moment),
-                // The graph capture began before the recording.
-                (false, None) => of_thread.push((Nanos(i64::MIN), moment)),
-            }
-        }
-        Captures { spans }
-    }
-
-    fn is_open(&self, trace: &Trace, event: EventId) -> bool {
-        let Some(spans) = self.spans.get(&trace.thread_of(event)) else { return false };
-        let moment = trace.start(event);
-        let begun = spans.partition_point(|&(start, _)| start <= moment);
-        spans[..begun].last().is_some_and(|&(_, end)| moment < end)
-    }
+/// Whether an event happened while its thread captured a graph. Work that is launched during a
+/// capture is recorded into the graph, but does not run.
+fn is_captured(captures: &[Captured], trace: &Trace, event: EventId) -> bool {
+    let (thread, start) = (trace.thread_of(event), trace.start(event));
+    let begun = captures.partition_point(|range| (range.thread, range.span.0) <= (thread, start));
+    let last = captures[..begun].last().filter(|range| range.thread == thread);
+    last.is_some_and(|range| start < range.span.1)
 }
 
 /// The rank by the content of a trace or, if the content does not say it, by the file name.

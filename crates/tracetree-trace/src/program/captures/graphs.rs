@@ -5,8 +5,8 @@
 //! Launches on other threads (as in a backward pass) are also part of the graph. A launch with its
 //! own GPU events ran immediately instead of being captured, so it is not part of the graph.
 
-use crate::trace::{EventId, GraftedCall, Nanos, ThreadId, Trace, Uid};
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::trace::{ByName, Category, EventId, GraftedCall, Nanos, ThreadId, Trace, Uid};
+use crate::tree::{CallId, CallKind, CallTree, holds_word};
 use std::sync::Arc;
 
 /// The kind of work that a launch adds to a graph.
@@ -75,8 +75,9 @@ impl Capture {
     /// `hipStreamBeginCapture` contains no graphs.
     pub(super) fn of(trace: impl Into<Arc<Trace>>, batch: Option<u64>) -> Capture {
         let tree = CallTree::build(trace);
-        let ranges = ranges(&tree);
-        let graphs = ranges.into_iter().map(|range| captured(&tree, range)).collect();
+        let mut ranges = captures(tree.trace());
+        ranges.sort_by_key(|range| (range.span.0, range.begin));
+        let graphs = ranges.into_iter().filter_map(|range| captured(&tree, range)).collect();
         Capture { tree, graphs, batch }
     }
 
@@ -97,63 +98,68 @@ impl Capture {
 }
 
 fn is_begin(name: &str) -> bool {
-    name.contains("StreamBeginCapture")
+    holds_word(name, "StreamBeginCapture")
 }
 
-fn is_end(name: &str) -> bool {
-    name.contains("StreamEndCapture")
-}
-
-/// The time interval during which a graph was captured.
+/// The time interval during which a thread captured a graph.
 #[derive(Debug, Clone, Copy)]
-struct Captured {
-    begin: EventId,
-    thread: ThreadId,
-    span: (Nanos, Nanos),
+pub(in crate::program) struct Captured {
+    /// The call that began the capture; `None` if the capture began before the recording.
+    begin: Option<EventId>,
+    pub(in crate::program) thread: ThreadId,
+    pub(in crate::program) span: (Nanos, Nanos),
     is_whole: bool,
 }
 
 /// Matches each call that begins a capture with the next call on the same thread that ends a
 /// capture. If no such call follows, the capture extends to the beginning of the next capture or,
-/// if there is none, to the end of the trace.
-fn ranges(tree: &CallTree) -> Vec<Captured> {
-    let trace = tree.trace();
-    let mut marks: Vec<EventId> = tree
-        .calls()
-        .filter(|&call| tree.kind(call) == CallKind::Runtime)
-        .filter_map(|call| tree.event(call))
-        .filter(|&event| is_begin(trace.name(event)) || is_end(trace.name(event)))
-        .collect();
-    marks.sort_by_key(|&mark| (trace.thread_of(mark), trace.start(mark), mark));
+/// if there is none, to the end of the trace. The intervals are sorted by thread and time.
+pub(in crate::program) fn captures(trace: &Trace) -> Vec<Captured> {
+    let mut names: ByName<Option<bool>> = ByName::new(trace);
+    let is_call = |event: &EventId| trace.category(*event) == Category::Runtime;
+    let mark = |event: EventId| {
+        let find = || match trace.name(event) {
+            name if is_begin(name) => Some(true),
+            name if holds_word(name, "StreamEndCapture") => Some(false),
+            _ => None,
+        };
+        Some((event, names.get(trace.name_id(event), find)?))
+    };
+    let mut marks: Vec<(EventId, bool)> = trace.events().filter(is_call).filter_map(mark).collect();
+    marks.sort_by_key(|&(mark, _)| (trace.thread_of(mark), trace.start(mark), mark));
     let mut ranges: Vec<Captured> = Vec::new();
-    for mark in marks {
+    for (mark, begins) in marks {
         let thread = trace.thread_of(mark);
         let start = trace.start(mark);
-        let open = ranges.last_mut().filter(|last| last.thread == thread && last.span.1 > start);
-        match (is_begin(trace.name(mark)), open) {
+        let last = ranges.last_mut().filter(|last| last.thread == thread);
+        match (begins, last) {
             // A begin call inside another begin call is the driver call inside the runtime call,
             // not a second capture.
             (true, Some(open)) if start < open.span.0 => {}
-            (true, open) => {
-                if let Some(open) = open {
-                    open.span.1 = start;
+            (true, last) => {
+                if let Some(open) = last {
+                    open.span.1 = open.span.1.min(start);
                 }
                 let span = (trace.end(mark), Nanos(i64::MAX));
-                ranges.push(Captured { begin: mark, thread, span, is_whole: false });
+                ranges.push(Captured { begin: Some(mark), thread, span, is_whole: false });
             }
             (false, Some(open)) => {
-                open.span.1 = start;
-                open.is_whole = true;
+                open.is_whole |= open.span.1 > start;
+                open.span.1 = open.span.1.min(start);
             }
-            (false, None) => {}
+            (false, None) => {
+                let span = (Nanos(i64::MIN), start);
+                ranges.push(Captured { begin: None, thread, span, is_whole: false });
+            }
         }
     }
-    ranges.sort_by_key(|range| (range.span.0, range.begin));
     ranges
 }
 
-fn captured(tree: &CallTree, range: Captured) -> CapturedGraph {
+/// The graph that was captured in a time interval; `None` if the beginning is not in the trace.
+fn captured(tree: &CallTree, range: Captured) -> Option<CapturedGraph> {
     let Captured { begin, thread, span, is_whole } = range;
+    let begin = begin?;
     let mut tops = tops(tree, thread, span);
     let start = |call: CallId| tree.event(call).map(|event| tree.trace().start(event));
     tops.sort_by_key(|&call| (start(call), call));
@@ -165,7 +171,7 @@ fn captured(tree: &CallTree, range: Captured) -> CapturedGraph {
     let calls = &graph.calls;
     let event = |at: u32| calls[at as usize].event;
     graph.launches.sort_by_key(|&(at, _)| (tree.trace().start(event(at)), at));
-    graph
+    Some(graph)
 }
 
 /// The outermost calls within the interval of a capture. On threads other than `thread`, only calls

@@ -25,6 +25,7 @@ mod sequences;
 mod source;
 
 pub use graphs::LaunchKind;
+pub(super) use graphs::{Captured, captures};
 pub use source::{CaptureSource, Captures};
 
 use crate::trace::{CapturedAs, Graft, Texts, Trace};
