@@ -207,7 +207,7 @@ impl Weighing<'_> {
 
     fn weigh_lists(&mut self, lists: PerSide<&[u32]>, around: Confidence) {
         let agrees = self.agree(lists);
-        if (agrees && self.hold_the_same(lists)) || self.is_the_only(lists, agrees) {
+        if (agrees && self.contain_the_same(lists)) || self.is_the_only(lists, agrees) {
             for (&a, &b) in lists.baseline.iter().zip(lists.candidate) {
                 self.note((a, b), Confidence::Firm, around);
             }
@@ -283,7 +283,7 @@ impl Weighing<'_> {
     }
 
     /// Whether the elements of two lists have the same keys and arguments inside, one by one.
-    fn hold_the_same(&self, lists: PerSide<&[u32]>) -> bool {
+    fn contain_the_same(&self, lists: PerSide<&[u32]>) -> bool {
         let PerSide { baseline, candidate } = self.outlines.map(|outline| &outline.shape);
         let mut pairs = lists.baseline.iter().zip(lists.candidate);
         pairs.all(|(&a, &b)| baseline[a as usize] == candidate[b as usize])

@@ -18,8 +18,9 @@
 //! `identical` only saves time. `variants`, `ranges` and `pool` match what these changes do not contain: ops of two
 //! vendors, ranges with other names, and compiled programs on a pool of threads.
 //!
-//! `equal_near` loses 0.8 over 492 of these traces, and `similar_near` finds a layer that moved and changed. Eight further
-//! passes for moved, reordered and renumbered calls lost 0.14 together over the 492 traces, so they were removed.
+//! `equal_near` loses 0.8 over 492 of these traces. `similar_near` finds a layer that moved and changed, and `neighbours`
+//! calls that swapped places with their neighbors. Seven further passes for moved, reordered and renumbered calls lost 0.14
+//! together over the 492 traces, so they were removed.
 
 /// A pass of the alignment. A pass defines which calls are matched, and on what evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,6 +38,8 @@ pub enum Pass {
     Siblings,
     /// Matches siblings that swapped places.
     Swapped,
+    /// Matches adjacent calls that swapped places.
+    Neighbours,
     /// Matches vendor-specific variants of one op, such as `miopen_convolution` and `cudnn_convolution`. This pass also
     /// expands both ops, so that the calls inside them can be matched.
     Variants,
@@ -64,13 +67,14 @@ pub enum Pass {
 
 impl Pass {
     /// All passes, in execution order.
-    pub const ALL: [Pass; 16] = [
+    pub const ALL: [Pass; 17] = [
         Pass::Pinned,
         Pass::Threads,
         Pass::Identical,
         Pass::ExtraLayers,
         Pass::Siblings,
         Pass::Swapped,
+        Pass::Neighbours,
         Pass::Variants,
         Pass::Wrappers,
         Pass::EqualNear,
@@ -110,6 +114,7 @@ impl Pass {
             Pass::Swapped => {
                 ("swapped", "they swapped places: their contents or arguments are the same")
             }
+            Pass::Neighbours => ("neighbours", "they swapped places with an adjacent call"),
             Pass::Variants => {
                 ("variants", "their names share a rare word, and their contents agree")
             }

@@ -18,7 +18,7 @@ use crate::tree::{CallId, CallTree};
 pub(super) fn untangle(trees: PerSide<&CallTree>, pairing: &mut Pairing) {
     for a in trees.baseline.calls() {
         let b = pairing.counterparts.baseline[a.index()];
-        if b == NONE || stands_below_its_like(trees, pairing, a, CallId(b)) {
+        if b == NONE || is_below_its_like(trees, pairing, a, CallId(b)) {
             continue;
         }
         let crossing: Vec<CallId> = trees
@@ -41,12 +41,7 @@ pub(super) fn untangle(trees: PerSide<&CallTree>, pairing: &mut Pairing) {
     }
 }
 
-fn stands_below_its_like(
-    trees: PerSide<&CallTree>,
-    pairing: &Pairing,
-    a: CallId,
-    b: CallId,
-) -> bool {
+fn is_below_its_like(trees: PerSide<&CallTree>, pairing: &Pairing, a: CallId, b: CallId) -> bool {
     let [one, two] = [trees.baseline.parent(a), trees.candidate.parent(b)];
     match (one, two) {
         (Some(one), Some(two)) => pairing.counterparts.baseline[one.index()] == two.0,

@@ -140,6 +140,9 @@ pub(super) const NEAREST: usize = 8;
 /// the similar calls that are close together. If a group of similar calls needs more repetitions, its remaining calls
 /// stay unmatched.
 pub(super) const ROUNDS: usize = 16;
+/// An unmatched call may wrap calls that the opposite side makes without the wrapper. To detect such wrappers, at most
+/// this many calls inside the unmatched calls of each side are examined.
+pub(super) const LOOKED_INTO: usize = 1 << 14;
 /// Maximum distance in preorder between two calls that count as swapped neighbors: about one op.
 pub(super) const BESIDE: u32 = 48;
 /// Maximum distance in siblings between two calls that count as swapped neighbors. The size of the

@@ -122,7 +122,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         // an op on the opposite side is sufficient evidence as well, and so is a run that lost its ops.
         let gives_half = 2 * opened >= inner.size || 2 * opened >= wanted.size;
         let is_enough = gives_half || others.lost_its_ops;
-        if opened == 0 || !(is_enough || self.holds_one_by_name(side, call, counterparts)) {
+        if opened == 0 || !(is_enough || self.contains_one_by_name(side, call, counterparts)) {
             return None;
         }
         if self.is_wrapped_by_name(side, at, call, others)
@@ -155,10 +155,10 @@ impl<'a, 'b> Gap<'a, 'b> {
             }
             if !self.is_module(side.other(), other) {
                 let inside = self.modules_inside(side.other(), other).next();
-                if inside.is_some_and(|inner| self.hold_half(side, module, inner)) {
+                if inside.is_some_and(|inner| self.contain_half(side, module, inner)) {
                     return Some(ModulePlace::Beside);
                 }
-            } else if self.hold_half(side, module, other) {
+            } else if self.contain_half(side, module, other) {
                 let is_wrapper = self.is_wrapper_of_module(side, module, other);
                 return Some(if is_wrapper { ModulePlace::Inside } else { ModulePlace::Beside });
             }
@@ -174,7 +174,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         let inner = self.modules_inside(side, module).next().filter(|_| mine == theirs + 1);
         let Some(inner) = inner else { return false };
         let whole = self.common_of(side, module, other);
-        self.hold_half(side, inner, other)
+        self.contain_half(side, inner, other)
             && self.common_of(side, inner, other) + WRAPPED_MODULE >= whole
     }
 
@@ -189,7 +189,7 @@ impl<'a, 'b> Gap<'a, 'b> {
     }
 
     /// Whether two calls share at least half of the contents of the larger one.
-    fn hold_half(&mut self, side: Side, call: u32, other: u32) -> bool {
+    fn contain_half(&mut self, side: Side, call: u32, other: u32) -> bool {
         let sizes = (self.weight_below(side, call), self.weight_below(side.other(), other));
         let larger = sizes.0.max(sizes.1);
         larger > 0 && 2 * self.common_of(side, call, other) >= larger
@@ -243,7 +243,7 @@ impl<'a, 'b> Gap<'a, 'b> {
     /// Whether a call contains an inner op that has the same name as `other` and accounts for most of the call's
     /// contents. Both the inner op and `other` must launch GPU work. For example, a `conv2d` may cast its inputs and
     /// call `convolution`. The inner `convolution` may launch different kernels on the two sides.
-    fn holds_by_name(&mut self, side: Side, call: u32, other: u32) -> bool {
+    fn contains_by_name(&mut self, side: Side, call: u32, other: u32) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         theirs.kind(other) == CallKind::Op
             && theirs.is_gpu_path(other)
@@ -256,12 +256,12 @@ impl<'a, 'b> Gap<'a, 'b> {
             })
     }
 
-    fn holds_one_by_name(&mut self, side: Side, call: u32, others: &[u32]) -> bool {
+    fn contains_one_by_name(&mut self, side: Side, call: u32, others: &[u32]) -> bool {
         let theirs = self.outlines[side.other()];
         let keys: Vec<Key> = self.bags.core(side, call).iter().map(|&(key, _)| key).collect();
         let named = |&&other: &&u32| keys.contains(&theirs.keys[other as usize]);
         !keys.is_empty()
-            && others.iter().filter(named).any(|&other| self.holds_by_name(side, call, other))
+            && others.iter().filter(named).any(|&other| self.contains_by_name(side, call, other))
     }
 
     /// Whether a call in the opposite run contains a call with the same name as `call`. If so, the opposite call is a
@@ -273,7 +273,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         let wrappers = &wrappers[wrappers.partition_point(|&at| at < near.start)..];
         let run = self.runs[side.other()];
         wrappers.iter().take_while(|&at| near.contains(at)).map(|&at| run[at]).any(|other| {
-            self.holds_by_name(side.other(), other, call) && !self.holds_by_name(side, call, other)
+            self.contains_by_name(side.other(), other, call)
+                && !self.contains_by_name(side, call, other)
         })
     }
 
@@ -354,7 +355,7 @@ impl<'a, 'b> Gap<'a, 'b> {
     fn is_variant(&mut self, a: u32, b: u32, as_many: bool) -> bool {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let keys = (x.keys[a as usize], y.keys[b as usize]);
-        let akin = self.words.tell_of_kinship(keys.0, keys.1)
+        let akin = self.words.note_kinship(keys.0, keys.1)
             && self.words.is_generated(keys.0) == self.words.is_generated(keys.1);
         if !akin || self.is_out_of_proportion(a, b) {
             return false;

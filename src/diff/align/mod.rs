@@ -185,7 +185,13 @@ impl<'a> Aligner<'a> {
         self.is_loop = false;
         let mut work = vec![lists];
         while let Some(lists) = work.pop() {
-            for gap in self.align_siblings(lists.as_ref().map(Vec::as_slice)) {
+            let found = self.align_siblings(lists.as_ref().map(Vec::as_slice));
+            // Swaps are detected before wrappers are expanded, because a call that swapped places with its
+            // neighbor is not a wrapper.
+            self.note_crowds(&found);
+            self.run(Pass::Neighbours, |me| me.pair_neighbours(&joined(&found)));
+            for gap in found {
+                let gap = self.free_of(&gap);
                 match self.opened(&gap) {
                     // Some calls inside the expanded wrappers may already be matched.
                     Some(opened) => work.push(self.free_of(&opened)),
@@ -193,9 +199,7 @@ impl<'a> Aligner<'a> {
                 }
             }
         }
-        let left_over = PerSide::from_fn(|side| -> Vec<u32> {
-            gaps.iter().flat_map(|gap| gap[side].iter().copied()).collect()
-        });
+        let left_over = joined(&gaps);
         self.note_crowds(&gaps);
         self.run(Pass::EqualNear, |me| me.pair_moved(&left_over));
         self.run(Pass::Launches, |me| gaps.iter().for_each(|gap| me.pair_launches(gap)));
@@ -225,7 +229,7 @@ impl<'a> Aligner<'a> {
     /// matches.
     fn align_siblings(&mut self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
         // The order of GPU events is evidence only if the events come from the same launch.
-        let together = !self.stand_below_no_launch(lists);
+        let together = self.are_launched(lists);
         let mut siblings = score::Siblings::new(&self.both, &mut self.bags, lists, together);
         let aligned = sequence::align(&mut siblings);
         self.both.links.add_cut_blocks(aligned.cut_blocks);
@@ -251,10 +255,10 @@ impl<'a> Aligner<'a> {
         self.gaps_of(lists)
     }
 
-    fn stand_below_no_launch(&self, lists: PerSide<&[u32]>) -> bool {
+    fn are_launched(&self, lists: PerSide<&[u32]>) -> bool {
         let tree = self.trees.baseline;
         let first = lists.baseline.first().map(|&call| CallId(call));
-        first.is_some_and(|call| tree.launch(call).is_none())
+        first.is_none_or(|call| tree.launch(call).is_some())
     }
 
     /// Matches variants of the same op and returns the gap with all variants expanded.
@@ -306,4 +310,8 @@ impl<'a> Aligner<'a> {
             self.pair_in_place(a, b);
         }
     }
+}
+
+fn joined(gaps: &[PerSide<Vec<u32>>]) -> PerSide<Vec<u32>> {
+    PerSide::from_fn(|side| gaps.iter().flat_map(|gap| gap[side].iter().copied()).collect())
 }

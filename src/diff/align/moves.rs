@@ -2,8 +2,7 @@
 //!
 //! Identical subtrees are matched first, then subtrees that differ only in kernel names, then calls with the same key
 //! that share at least half of their contents. Among several possible counterparts, the nearest is chosen. Distant calls
-//! are not matched, because a trace of repeated steps always contains
-//! an identical call somewhere.
+//! are not matched, because a trace of repeated steps always contains an identical call somewhere.
 //!
 //! The last pass matches unmatched calls whose callers are not matched with each other, such as a
 //! module that has a new caller.
@@ -12,8 +11,8 @@ use super::aligner::Aligner;
 use super::inner::is_one_inside_other;
 use crate::diff::relation::Relation;
 use crate::diff::weights::{
-    BESIDE, CROWD, MOVED_ELSEWHERE, NEAR, NEAREST, PART_OF_CROWD, ROUNDS, SIBLINGS_BESIDE,
-    UNMISTAKABLE,
+    BESIDE, CROWD, LOOKED_INTO, MOVED_ELSEWHERE, NEAR, NEAREST, PART_OF_CROWD, ROUNDS,
+    SIBLINGS_BESIDE, UNMISTAKABLE,
 };
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
@@ -41,6 +40,17 @@ impl Aligner<'_> {
                 self.crowds[side].extend(gap[side].iter().map(|&call| (call, gap[side].len())));
             }
         }
+    }
+
+    /// Matches unmatched calls with at most one sibling between them: first identical subtrees, then subtrees that differ
+    /// only in kernel names, then calls with the same key that share at least half of their contents.
+    pub(super) fn pair_neighbours(&mut self, left_over: &PerSide<Vec<u32>>) {
+        let hosts = |me: &Self, side: Side, call| me.outlines[side].is_op_or_frame(call);
+        let hosts = self.without_wrapped(&self.that_may_move(left_over, hosts));
+        let lost = self.lost(&hosts, key_of);
+        self.pair_by(&lost, BESIDE, exact_of);
+        self.pair_by(&lost, BESIDE, shape_of);
+        self.pair_by(&lost, BESIDE, key_of);
     }
 
     /// Matches the unmatched calls that moved: identical subtrees that are near each other, then nearby subtrees that
@@ -156,6 +166,32 @@ impl Aligner<'_> {
             let crowd = |call: u32| self.crowds[side].get(&call).copied().unwrap_or(0);
             let lost = calls.into_iter().zip(places);
             lost.map(|(call, place)| Lost { call, place, crowd: crowd(call) }).collect()
+        })
+    }
+
+    /// Drops calls that are identical to a call inside an unmatched call on the opposite side. The enclosing call may
+    /// be a wrapper, and wrappers are expanded before their contents can count as moved. Kernel names are usually
+    /// ignored, because all of them may differ, for example on different platforms. They are compared only if an
+    /// unmatched call on the opposite side equals the call, including its kernel names.
+    fn without_wrapped(&self, free: &PerSide<Vec<u32>>) -> PerSide<Vec<u32>> {
+        let known = PerSide::from_fn(|side| {
+            let outline = self.outlines[side];
+            let below = free[side].iter().flat_map(|&call| call + 1..outline.end(call));
+            let below = below.take(LOOKED_INTO);
+            let hashes =
+                below.map(|call| (outline.exact[call as usize], outline.shape[call as usize]));
+            let (exact, shapes): (FxHashSet<u64>, FxHashSet<u64>) = hashes.unzip();
+            let beside = free[side].iter().map(|&call| outline.exact[call as usize]);
+            (exact, shapes, beside.collect::<FxHashSet<u64>>())
+        });
+        PerSide::from_fn(|side| {
+            let outline = self.outlines[side];
+            let (exact, shapes, beside) = &known[side.other()];
+            let is_wrapped = |call: u32| {
+                let (whole, shape) = (outline.exact[call as usize], outline.shape[call as usize]);
+                exact.contains(&whole) || (!beside.contains(&whole) && shapes.contains(&shape))
+            };
+            free[side].iter().copied().filter(|&call| !is_wrapped(call)).collect()
         })
     }
 
@@ -301,7 +337,7 @@ impl Aligner<'_> {
     }
 
     fn is_within(&self, a: Lost, b: Lost, reach: u32) -> bool {
-        a.place.abs_diff(b.place) <= reach || self.stand_beside(a.place, b.place)
+        a.place.abs_diff(b.place) <= reach || self.are_beside(a.place, b.place)
     }
 
     /// Whether a call would have moved past a call of its kind that stayed in place, and further than a swap of
@@ -316,13 +352,13 @@ impl Aligner<'_> {
         };
         let mut between = between.map(|&(_, call)| call);
         self.is_loop
-            && !self.stand_beside(a.place, b.place)
+            && !self.are_beside(a.place, b.place)
             && between.any(|call| keys[call as usize] == keys[a.call as usize] && stays(call))
     }
 
     /// Whether at most one sibling lies between two positions. The size of the sibling in between does not matter: a
     /// call that swapped places with a whole forward pass still counts as being next to that pass.
-    fn stand_beside(&self, one: u32, two: u32) -> bool {
+    fn are_beside(&self, one: u32, two: u32) -> bool {
         let baseline = self.outlines.baseline;
         let behind = baseline.position(self.scope.baseline.end);
         let rank = |place: u32| self.row.partition_point(|&(at, _)| at <= place);

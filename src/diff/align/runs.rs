@@ -63,14 +63,14 @@ fn lost_contents(
     runs.truncate(RUNS);
     runs.retain(|run| {
         let inside = bags.of_all(side, &lists[side][run.clone()]);
-        lists[other].iter().any(|&call| holds_most(outlines[other], bags, (other, call), inside))
+        lists[other].iter().any(|&call| contains_most(outlines[other], bags, (other, call), inside))
     });
     runs
 }
 
 /// Whether at least half of the tokens in a run of siblings are also in a call, at any depth. The run may be nested two
 /// levels down in the call, for example if a step and the loader inside the step are both missing on the opposite side.
-fn holds_most(
+fn contains_most(
     outline: &Outline<'_>,
     bags: &mut Bags<'_>,
     (side, call): (Side, u32),

@@ -253,7 +253,7 @@ impl Aligner<'_> {
             self.run(Pass::SplitThreads, |me| me.rescue_split_threads(side));
         }
         self.run(Pass::NewCallers, Aligner::pair_moved_elsewhere);
-        self.tell_what_moved_out();
+        self.note_what_moved_out();
     }
 
     /// For each unmatched thread, largest first, searches the unmatched calls on the opposite side for counterparts of
@@ -357,7 +357,7 @@ impl Aligner<'_> {
     /// Marks two matched calls with the same key as moved if their nearest matched callers do not match each other.
     /// Most moved calls are marked when they are matched. Calls inside an expanded wrapper are marked only here,
     /// because the wrapper itself may be matched later than its contents.
-    pub(super) fn tell_what_moved_out(&self) {
+    pub(super) fn note_what_moved_out(&self) {
         let links = self.both.links;
         for a in 0..self.outlines.baseline.len() as u32 {
             let counterpart = links.counterpart(Side::Baseline, a);

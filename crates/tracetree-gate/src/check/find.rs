@@ -57,7 +57,7 @@ pub(super) fn launches(side: &Recording, scope: &Scope) -> Range {
 }
 
 /// If the scope of a rule matches nothing on either side, a message that says why; otherwise `None`.
-pub(super) fn speaks_of_nothing(sides: [&Recording; 2], scope: &Scope) -> Option<String> {
+pub(super) fn selects_no_call(sides: [&Recording; 2], scope: &Scope) -> Option<String> {
     if let Some(query) = &scope.path
         && sides.iter().all(|side| query.find(&side.tree).is_empty())
     {

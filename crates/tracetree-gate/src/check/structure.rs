@@ -3,7 +3,7 @@
 
 use super::context::{Context, MANY_STEPS};
 use super::effects::Scale;
-use super::find::speaks_of_nothing;
+use super::find::selects_no_call;
 use super::health::has_other_captures;
 use super::shift::micros;
 use super::sites::{ChangeSite, Finder, argument};
@@ -84,7 +84,7 @@ fn empty(context: &Context<'_>, rule: &Rule) -> Check {
     let has_some_shapes =
         !has_other_captures(context) && sides.iter().any(|side| side.setup.has_shapes);
     let of_modules = |query: &Query| query.words().any(|word| word == Word::Module);
-    let nothing = (!rule.scope.is_all()).then(|| speaks_of_nothing(sides, &rule.scope)).flatten();
+    let nothing = (!rule.scope.is_all()).then(|| selects_no_call(sides, &rule.scope)).flatten();
     let unknown = match &rule.scope {
         _ if nothing.is_some() => nothing,
         scope

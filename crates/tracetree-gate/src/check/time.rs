@@ -1,7 +1,7 @@
 //! Checks time rules and budgets. Each run counts as one measurement.
 
 use super::context::Context;
-use super::find::{speaks_of_nothing, time};
+use super::find::{selects_no_call, time};
 use super::health;
 use super::shift::{Decision, Hardness, Times, micros, words};
 use super::{Check, Finding, FindingSite, Floor};
@@ -61,7 +61,7 @@ fn check(context: &Context<'_>, drift: f64, rule: &TimeRule) -> Option<Checked> 
     }
     let severity = context.rules.timing.severity(rule.severity);
     let mut check = Check::new(rule.measure.label(), rule.scope.words(), severity);
-    if let Some(message) = speaks_of_nothing([context.baseline, context.candidate], &rule.scope) {
+    if let Some(message) = selects_no_call([context.baseline, context.candidate], &rule.scope) {
         return Some((check.undecided(message), None));
     }
     if rule.scope.category.is_some() && health::has_other_captures(context) {
@@ -115,7 +115,7 @@ fn check_budget(context: &Context<'_>, budget: &Budget) -> Checked {
     };
     let mut check = Check::new("budget", budget.text.clone(), severity);
     let (baseline, candidate) = (context.baseline, context.candidate);
-    if let Some(message) = speaks_of_nothing([candidate, candidate], &budget.scope) {
+    if let Some(message) = selects_no_call([candidate, candidate], &budget.scope) {
         return (check.undecided(message), None);
     }
     let Some((value, shown)) = budget.value(candidate) else {

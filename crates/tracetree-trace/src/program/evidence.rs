@@ -15,7 +15,7 @@ use super::captures::{Captured, captures};
 use super::{Measure, Program, StepOrigin, Unread};
 use crate::side::PerSide;
 use crate::trace::{ByName, Category, EventId, Header, Losses, Nanos, ThreadId, Trace};
-use crate::tree::{CallKind, CallTree, holds_word};
+use crate::tree::{CallKind, CallTree, contains_word};
 use order::misplaced_gpu_events;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -231,7 +231,7 @@ fn launches_work(name: &str) -> bool {
     let copies = ["MemcpyAsync", "MemcpyWithStream", "MemcpyPeerAsync"];
     is_runtime
         && !name.contains("HostFunc")
-        && launches.iter().chain(&copies).any(|word| holds_word(name, word))
+        && launches.iter().chain(&copies).any(|word| contains_word(name, word))
 }
 
 /// Whether an event happened while its thread captured a graph. Work that is launched during a

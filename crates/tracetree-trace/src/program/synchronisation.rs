@@ -1,7 +1,7 @@
 //! Decides which runtime calls wait for the GPU. No other module contains the names of calls that
 //! wait for the GPU.
 
-use crate::tree::holds_word;
+use crate::tree::contains_word;
 
 /// Whether a call of the GPU runtime returns only after GPU work is done.
 ///
@@ -22,5 +22,5 @@ pub fn is_synchronisation(name: &str) -> bool {
         "cuMemcpyDtoH_v2",
     ];
     let is_runtime = ["cuda", "hip", "cu"].iter().any(|prefix| name.starts_with(prefix));
-    is_runtime && (holds_word(name, "Synchronize") || BLOCKING_COPIES.contains(&name))
+    is_runtime && (contains_word(name, "Synchronize") || BLOCKING_COPIES.contains(&name))
 }

@@ -62,16 +62,17 @@ const LAYS_OUT: [&str; 3] = ["copyin", "copyout", "chunkcat"];
 /// Whether a kernel with this name communicates with other ranks.
 pub fn is_communication_kernel(name: &str) -> bool {
     let name = squeezed(without_return_type(name));
-    name.starts_with(ASCEND) || holds_any(&name, &OF_BOTH) || holds_any(&name, &OF_KERNELS)
+    name.starts_with(ASCEND) || contains_any(&name, &OF_BOTH) || contains_any(&name, &OF_KERNELS)
 }
 
 /// Whether an op with this name communicates with other ranks.
 pub(crate) fn is_communication_op(name: &str) -> bool {
     let name = squeezed(name);
-    (holds_any(&name, &OF_BOTH) || holds_any(&name, &OF_OPS)) && !holds_any(&name, &LAYS_OUT)
+    (contains_any(&name, &OF_BOTH) || contains_any(&name, &OF_OPS))
+        && !contains_any(&name, &LAYS_OUT)
 }
 
-fn holds_any(name: &str, parts: &[&str]) -> bool {
+fn contains_any(name: &str, parts: &[&str]) -> bool {
     parts.iter().any(|part| name.contains(part))
 }
 

@@ -91,12 +91,12 @@ pub const AUTOGRAD_PREFIX: &str = "autograd::engine::evaluate_function: ";
 /// `hipGraphLaunch`, ….
 #[doc(hidden)]
 pub fn names_graph_launch(name: &str) -> bool {
-    holds_word(name, "GraphLaunch")
+    contains_word(name, "GraphLaunch")
 }
 
 /// Whether a name contains an ASCII word. The check runs for every call. `str::contains` is not
 /// used, because preparing its search takes longer than scanning such short names.
-pub(crate) fn holds_word(name: &str, word: &str) -> bool {
+pub(crate) fn contains_word(name: &str, word: &str) -> bool {
     let (name, word) = (name.as_bytes(), word.as_bytes());
     name.windows(word.len()).any(|part| part == word)
 }

@@ -185,7 +185,7 @@ impl Search<'_, '_> {
         let launch = self.launched.get(launches as usize);
         if launch.is_some() {
             let reached = Reached { score: score - GAP, before, pair: None };
-            let last = last.filter(|_| self.goes_on(launches));
+            let last = last.filter(|_| self.continues(launches));
             offer(&mut fronts[(used + 1) % 3], (launches + 1, events, last), reached);
         }
         for stream in 0..self.streams.len() {
@@ -201,7 +201,7 @@ impl Search<'_, '_> {
             let gain = gain - self.out_of_order(event, stream, &events);
             let is_other = last.is_some_and(|last| usize::from(last) != stream);
             let gain = gain - if is_other { OP_ON_TWO_STREAMS } else { 0 };
-            let here = u8::try_from(stream).ok().filter(|_| self.goes_on(launches));
+            let here = u8::try_from(stream).ok().filter(|_| self.continues(launches));
             let pair = Some((launches, event));
             let reached = Reached { score: score + gain, before, pair };
             offer(&mut fronts[(used + 2) % 3], (launches + 1, next, here), reached);
@@ -210,7 +210,7 @@ impl Search<'_, '_> {
 
     /// Whether the op of a launch also makes the next launch. Always false if the replay has a
     /// single stream.
-    fn goes_on(&self, launch: u32) -> bool {
+    fn continues(&self, launch: u32) -> bool {
         let next = self.launched.get(launch as usize + 1);
         self.streams.len() > 1 && next.is_some_and(|next| next.follows)
     }

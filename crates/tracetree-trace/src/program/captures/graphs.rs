@@ -6,7 +6,7 @@
 //! own GPU events ran immediately instead of being captured, so it is not part of the graph.
 
 use crate::trace::{ByName, Category, EventId, GraftedCall, Nanos, ThreadId, Trace, Uid};
-use crate::tree::{CallId, CallKind, CallTree, holds_word};
+use crate::tree::{CallId, CallKind, CallTree, contains_word};
 use std::sync::Arc;
 
 /// The kind of work that a launch adds to a graph.
@@ -98,7 +98,7 @@ impl Capture {
 }
 
 fn is_begin(name: &str) -> bool {
-    holds_word(name, "StreamBeginCapture")
+    contains_word(name, "StreamBeginCapture")
 }
 
 /// The time interval during which a thread captured a graph.
@@ -120,7 +120,7 @@ pub(in crate::program) fn captures(trace: &Trace) -> Vec<Captured> {
     let mark = |event: EventId| {
         let find = || match trace.name(event) {
             name if is_begin(name) => Some(true),
-            name if holds_word(name, "StreamEndCapture") => Some(false),
+            name if contains_word(name, "StreamEndCapture") => Some(false),
             _ => None,
         };
         Some((event, names.get(trace.name_id(event), find)?))

@@ -77,7 +77,7 @@ impl Sums {
     }
 
     /// Whether a module call contains calls of other modules.
-    fn holds_modules(&self, tree: &CallTree, call: CallId) -> bool {
+    fn contains_modules(&self, tree: &CallTree, call: CallId) -> bool {
         let next = self.modules.partition_point(|&module| module <= call);
         self.modules.get(next).is_some_and(|&module| tree.is_below(module, call))
     }
@@ -141,7 +141,7 @@ fn sibling_groups<'t>(tree: &'t CallTree, sums: &Sums) -> Vec<Group<'t>> {
         });
         groups[at].calls.push((layer, call));
         groups[at].time += sums.time(tree, call);
-        groups[at].is_composite |= sums.holds_modules(tree, call);
+        groups[at].is_composite |= sums.contains_modules(tree, call);
     }
     groups
 }
@@ -168,7 +168,7 @@ fn choose<'t>(tree: &'t CallTree, mut groups: Vec<Group<'t>>, total: Nanos) -> V
     groups.order_by_key(|group| (std::cmp::Reverse(group.time), group.calls[0].1));
     let nesting = Nesting::of(tree, &groups);
     let mut chosen: Vec<usize> = Vec::new();
-    for at in (0..groups.len()).filter(|&at| !nesting.holds_longer(&groups, at)) {
+    for at in (0..groups.len()).filter(|&at| !nesting.contains_longer(&groups, at)) {
         let least = chosen.first().map_or(0, |&first| groups[first].time.0 / FAIR_SHARE);
         let is_apart = chosen.iter().all(|&other| !nesting.are_nested(at, other));
         if groups[at].time.0 >= least && is_apart {
@@ -209,7 +209,7 @@ impl Nesting {
     /// Whether the groups nested in a group take most of its time, and the longest nested group
     /// also has more modules than the group itself. If so, the members of the nested groups are the
     /// layers.
-    fn holds_longer(&self, groups: &[Group<'_>], outer: usize) -> bool {
+    fn contains_longer(&self, groups: &[Group<'_>], outer: usize) -> bool {
         let inner = (0..groups.len()).filter(|&inner| self.pairs.contains(&(inner, outer)));
         let longer: Vec<usize> = inner.collect();
         let longest = longer.iter().map(|&inner| groups[inner].instances.len()).max();

@@ -273,7 +273,7 @@ impl Signs {
             (A::StateSpace, &[Sign::Scan])
         } else if self.has(Sign::Experts) {
             (A::MixtureOfExperts, &[Sign::Experts, Sign::Attention])
-        } else if attention && self.has(Sign::Causal) && !self.tells_encoder() {
+        } else if attention && self.has(Sign::Causal) && !self.shows_encoder() {
             (A::DecoderTransformer, &[Sign::Causal, Sign::Attention])
         } else if attention && self.has(Sign::Encoder) && self.has(Sign::Decoder) {
             (A::Transformer, &[Sign::Encoder, Sign::Decoder, Sign::Attention])
@@ -299,7 +299,7 @@ impl Signs {
     /// also contain a decoder operation such as a rotary embedding, whereas a decoder has no
     /// encoder modules. Therefore, the result is `true` only if there are more encoder calls than
     /// decoder calls.
-    fn tells_encoder(&self) -> bool {
+    fn shows_encoder(&self) -> bool {
         let calls = |sign| self.shown.get(&sign).map_or(0, |shown| shown.calls);
         calls(Sign::Encoder) > calls(Sign::Causal)
     }

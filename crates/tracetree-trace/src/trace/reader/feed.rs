@@ -177,9 +177,9 @@ fn unpack(source: &mut Source<'_>, empty: &Receiver<Vec<u8>>, full: &Sender<Resu
                 result => break result.map(|count| end + count),
             }
         };
-        let goes_on = result.as_ref().is_ok_and(|&end| end > 0);
+        let continues = result.as_ref().is_ok_and(|&end| end > 0);
         let block = result.map(|end| Block { bytes, start: 0, end });
-        if full.send(block).is_err() || !goes_on {
+        if full.send(block).is_err() || !continues {
             return;
         }
     }

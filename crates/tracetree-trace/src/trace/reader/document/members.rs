@@ -130,7 +130,7 @@ impl Document {
         let bare_words = cursor.take_bare_words();
         let text = &window.text[start..cursor.position()?];
         let mut faults = sound::faults(text);
-        if faults.is_broken && repair::holds_event(text) {
+        if faults.is_broken && repair::contains_event(text) {
             // This member seems to contain events, so a string or list in it was not closed.
             return Err(Stop::Broken);
         }

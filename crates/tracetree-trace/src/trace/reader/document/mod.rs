@@ -422,7 +422,7 @@ impl Document {
         }
         let value = cursor.value()?;
         let is_broken = after == After::Element || !matches!(cursor.peek()?, b',' | b']');
-        if is_broken || repair::holds_event(&window.text[start..cursor.position()?]) {
+        if is_broken || repair::contains_event(&window.text[start..cursor.position()?]) {
             return Err(Stop::Broken);
         }
         cursor.take_bare_words();
@@ -438,7 +438,7 @@ impl Document {
 /// the text may be damaged or the event is longer than [`LONG_ELEMENT`].
 fn is_not_closed(text: &[u8], is_doubtful: bool) -> bool {
     text.len() > MAX_ELEMENT
-        || ((is_doubtful || text.len() > LONG_ELEMENT) && repair::holds_event(text))
+        || ((is_doubtful || text.len() > LONG_ELEMENT) && repair::contains_event(text))
 }
 
 /// Whether an event follows the next bracket.

@@ -145,7 +145,7 @@ impl<'scope, 'a> Reading<'scope, 'a> {
         let content = self.block.content();
         let is_event = matches!(self.document.state(), State::Elements(_));
         let is_not_closed =
-            || is_event && content.len() > LONG_ELEMENT && repair::holds_event(content);
+            || is_event && content.len() > LONG_ELEMENT && repair::contains_event(content);
         self.block.is_part() || (content.len() < MAX_ELEMENT && !is_not_closed())
     }
 

@@ -99,7 +99,7 @@ fn before(text: &[u8], at: usize) -> usize {
 
 /// Whether an event starts inside the element, which means that the element was not closed and the
 /// events after it became part of it.
-pub(super) fn holds_event(element: &[u8]) -> bool {
+pub(super) fn contains_event(element: &[u8]) -> bool {
     element.get(1..).is_some_and(|inside| next_event(inside, true).is_ok())
 }
 
@@ -316,7 +316,7 @@ mod tests {
         // it may be one.
         let cut = br#"{"id": 0, "na": [ {"ph": "X"}"#;
         assert_eq!((next_event(cut, false), next_event(cut, true)), (Err(0), Ok(18)));
-        assert!(holds_event(br#"{"args": [1, {"ph": "X"}"#));
-        assert!(!holds_event(br#"{"ph": "X", "args": {"ph": 1}}"#));
+        assert!(contains_event(br#"{"args": [1, {"ph": "X"}"#));
+        assert!(!contains_event(br#"{"ph": "X", "args": {"ph": 1}}"#));
     }
 }
