@@ -18,9 +18,9 @@
 //! `identical` only saves time. `variants`, `ranges` and `pool` match what these changes do not contain: ops of two
 //! vendors, ranges with other names, and compiled programs on a pool of threads.
 //!
-//! `equal_near` loses 0.8 over 492 of these traces. `similar_near` finds a layer that moved and changed, and `neighbours`
-//! calls that swapped places with their neighbors. Seven further passes for moved, reordered and renumbered calls lost 0.14
-//! together over the 492 traces, so they were removed.
+//! `equal_near` loses 0.8 over 492 of these traces. `similar_near` finds a layer that moved and changed, `neighbours` calls
+//! that swapped places, and `around_matches` and `left_behind` blocks whose contents a checkpoint or a compiler moved. Five
+//! further passes for moved, reordered and renumbered calls lost less than 0.14 together, so they were removed.
 
 /// A pass of the alignment. A pass defines which calls are matched, and on what evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,6 +59,10 @@ pub enum Pass {
     SplitThreads,
     /// Matches calls with equal contents whose callers differ.
     NewCallers,
+    /// Matches calls with equal names if calls inside them match each other.
+    AroundMatches,
+    /// Matches calls with equal names if everything that they called moved elsewhere.
+    LeftBehind,
     /// `record_function` ranges.
     Ranges,
     /// Matches the ops of compiled programs that run on a pool of threads.
@@ -67,7 +71,7 @@ pub enum Pass {
 
 impl Pass {
     /// All passes, in execution order.
-    pub const ALL: [Pass; 17] = [
+    pub const ALL: [Pass; 19] = [
         Pass::Pinned,
         Pass::Threads,
         Pass::Identical,
@@ -83,6 +87,8 @@ impl Pass {
         Pass::SimilarNear,
         Pass::SplitThreads,
         Pass::NewCallers,
+        Pass::AroundMatches,
+        Pass::LeftBehind,
         Pass::Ranges,
         Pass::Pool,
     ];
@@ -135,6 +141,12 @@ impl Pass {
             ),
             Pass::NewCallers => {
                 ("new_callers", "their contents are equal, and only their callers differ")
+            }
+            Pass::AroundMatches => {
+                ("around_matches", "their names are equal, and calls inside them match each other")
+            }
+            Pass::LeftBehind => {
+                ("left_behind", "their names are equal, and everything they called moved elsewhere")
             }
             Pass::Ranges => {
                 ("ranges", "at least half of the matched calls in either range are in both ranges")

@@ -421,3 +421,63 @@ fn ranges_under_two_names_are_matched_by_the_calls_in_them() {
         }
     });
 }
+
+#[test]
+fn a_frame_stays_matched_even_if_its_only_call_moved_out_of_it() {
+    let (wrapped, call) = ("graph_module.py(8): call_wrapped", "graph_module.py(3): __call__");
+    let module = |t: &mut HostThread<'_>| {
+        t.module("Graph_0", |t| large(t, "linear", 8));
+    };
+    let before = |t: &mut HostThread<'_>| {
+        t.frame(wrapped, |t| t.frame(call, module));
+    };
+    let after = |t: &mut HostThread<'_>| {
+        t.frame(wrapped, |t| {
+            t.frame(call, |_| {});
+            module(t);
+        });
+    };
+    look(before, after, |diff| {
+        assert_eq!(relations(diff, call), [Relation::Same]);
+        assert_eq!(relations(diff, "nn.Module: Graph_0"), [Relation::Moved]);
+    });
+    let deeper = |t: &mut HostThread<'_>| {
+        t.frame(wrapped, |t| t.frame("caching.py(1): run", |t| t.frame(call, module)));
+    };
+    let out = |t: &mut HostThread<'_>| {
+        t.frame(wrapped, |t| {
+            t.frame("caching.py(1): run", |t| t.frame(call, |_| {}));
+            module(t);
+        });
+    };
+    look(deeper, out, |diff| assert_eq!(relations(diff, call), [Relation::Same]));
+}
+
+#[test]
+fn frames_around_calls_that_moved_to_another_thread_stay_matched() {
+    let first = |t: &mut HostThread<'_>| row("abc")(t);
+    let second = |t: &mut HostThread<'_>| {
+        t.frame("model.py(3): forward", |t| row("def")(t));
+        t.frame("model.py(9): loss", |t| row("ghi")(t));
+    };
+    let frames = |t: &mut HostThread<'_>, body: &dyn Fn(&mut HostThread<'_>)| {
+        t.frame("loop.py(5): run", |t| t.frame("loop.py(9): step", body));
+    };
+    let texts = PerSide::new(
+        TraceBuilder::cuda()
+            .thread("main", |t| {
+                frames(t, &|t| {
+                    first(t);
+                    second(t);
+                });
+            })
+            .json(),
+        TraceBuilder::cuda().thread("main", |t| frames(t, &first)).thread("worker", second).json(),
+    );
+    compare_texts(&texts, |analysis| {
+        let diff = analysis.diff();
+        for name in ["loop.py(5): run", "loop.py(9): step", "aten::a", "aten::i"] {
+            assert_eq!(counterparts(diff, name), [Some(0)], "{name}");
+        }
+    });
+}

@@ -11,11 +11,11 @@
 
 mod open;
 
+use self::open::{PathId, Regions};
 use crate::diff::TraceDiff;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallKind, CallTree};
-use self::open::{PathId, Regions};
 use std::collections::BTreeMap;
 
 /// All regions with the same path of region names, on both sides.

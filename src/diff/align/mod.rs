@@ -22,6 +22,7 @@ mod inner;
 mod launches;
 mod layers;
 mod lcs;
+mod left_behind;
 mod links;
 mod lone_threads;
 mod moves;

@@ -15,7 +15,7 @@ use crate::diff::outline::{Outline, Token};
 use crate::diff::passes::Pass;
 use crate::diff::weights::{FOREIGN, RESCUED, THREAD_PAIRS, THREADS_BESIDE, THREADS_LIKE};
 use crate::side::{PerSide, Side};
-use crate::tree::{CallId, CallKind};
+use crate::tree::CallKind;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
@@ -253,6 +253,8 @@ impl Aligner<'_> {
             self.run(Pass::SplitThreads, |me| me.rescue_split_threads(side));
         }
         self.run(Pass::NewCallers, Aligner::pair_moved_elsewhere);
+        self.run(Pass::AroundMatches, Aligner::pair_around_counterparts);
+        self.run(Pass::LeftBehind, Aligner::pair_left_behind);
         self.note_what_moved_out();
     }
 
@@ -352,39 +354,5 @@ impl Aligner<'_> {
         }
         found.reverse();
         found
-    }
-
-    /// Marks two matched calls with the same key as moved if their nearest matched callers do not match each other.
-    /// Most moved calls are marked when they are matched. Calls inside an expanded wrapper are marked only here,
-    /// because the wrapper itself may be matched later than its contents.
-    pub(super) fn note_what_moved_out(&self) {
-        let links = self.both.links;
-        for a in 0..self.outlines.baseline.len() as u32 {
-            let counterpart = links.counterpart(Side::Baseline, a);
-            let Some(b) = counterpart.filter(|_| links.is_same(Side::Baseline, a)) else {
-                continue;
-            };
-            let above = [self.caller(Side::Baseline, a), self.caller(Side::Candidate, b)];
-            let stays = match above {
-                [Some(one), Some(two)] => links.counterpart(Side::Baseline, one) == Some(two),
-                // The work of one thread may be split over two threads, so a call on a different thread does not count
-                // as moved.
-                [None, None] => true,
-                [_, _] => false,
-            };
-            if !stays {
-                links.mark_moved(a, b);
-            }
-        }
-    }
-
-    /// The nearest ancestor that has a counterpart with the same key; `None` if this ancestor is a
-    /// thread.
-    #[inline]
-    fn caller(&self, side: Side, call: u32) -> Option<u32> {
-        let tree = self.trees[side];
-        let mut above = tree.ancestors(CallId(call));
-        let caller = above.find(|above| self.both.links.is_common(side, above.0))?;
-        (tree.kind(caller) != CallKind::Thread).then_some(caller.0)
     }
 }
