@@ -17,7 +17,7 @@ const SINGLE: f64 = 0.998;
 
 /// Minimum precision and recall for several changes at once. The minimum is set to the current scores in order to catch
 /// regressions. The goal is 0.995; docs/development/measurements.md lists the changes that miss this goal.
-const SEVERAL: f64 = 0.987;
+const SEVERAL: f64 = 0.983;
 
 /// Minimum precision and recall for a change that moves work to a different thread. This minimum is lower than for
 /// other changes, because the frames that enclose the moved work look like wrappers.
