@@ -1,8 +1,9 @@
 //! The passes of the alignment, in execution order.
 //!
 //! Each match records the pass that found it, and `explain` prints that pass. A pass can be skipped to measure its
-//! contribution, as `examples/pass_ablation.rs` does. Over 1,257 changed traces (996 for the last three passes),
-//! precision or recall falls by the following sums if only this pass is skipped:
+//! contribution, as `examples/pass_ablation.rs` does. Over 1,257 changed traces, precision or recall falls by the following
+//! sums if only this pass is skipped. The last three passes were skipped over 996 traces, together with nine that find
+//! moved calls:
 //!
 //! ```text
 //! pass              lost   the change that loses most

@@ -61,7 +61,8 @@ pub(super) struct TreeArgs {
 
 pub(super) fn run(args: &TreeArgs, console: &mut Console) -> Result<Outcome> {
     let tree = load::tree(&args.trace, &args.captures.source(), console)?;
-    console.say_notes(&args.trace.display().to_string(), &captured_notes(&tree));
+    let notes: Vec<Note> = tree.notes().of_captures().cloned().collect();
+    console.say_notes(&args.trace.display().to_string(), &notes);
     if args.dot {
         console.print(|out| out.write_all(tree.links().to_dot(&tree).as_bytes()))?;
         return Ok(Outcome::Done);
@@ -194,12 +195,6 @@ impl<'a> View<'a> {
             (false, ..) => None,
         }
     }
-}
-
-/// The notes about captures of the trace's graphs.
-fn captured_notes(tree: &CallTree) -> Vec<Note> {
-    let is_reported = |note: &&Note| note.code.starts_with("CAPTURE_");
-    tree.notes().iter().filter(is_reported).cloned().collect()
 }
 
 fn call_at(tree: &CallTree, uid: EventRef) -> Result<CallId> {

@@ -287,9 +287,9 @@ impl<'a> Finder<'a> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Transfer {
     /// Size of the whole message, in bytes.
-    pub(super) message: f64,
+    message: f64,
     /// Minimum number of bytes that each rank must send per byte of the message.
-    pub(super) factor: f64,
+    factor: f64,
 }
 
 /// The transfer that a communication kernel makes; `None` if its message, or a number of ranks that is needed, was not

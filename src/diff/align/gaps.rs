@@ -355,7 +355,7 @@ impl<'a, 'b> Gap<'a, 'b> {
     fn is_variant(&mut self, a: u32, b: u32, as_many: bool) -> bool {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let keys = (x.keys[a as usize], y.keys[b as usize]);
-        let akin = self.words.note_kinship(keys.0, keys.1)
+        let akin = self.words.are_akin(keys.0, keys.1)
             && self.words.is_generated(keys.0) == self.words.is_generated(keys.1);
         if !akin || self.is_out_of_proportion(a, b) {
             return false;

@@ -45,8 +45,7 @@ impl Aligner<'_> {
     /// Matches unmatched calls with at most one sibling between them: first identical subtrees, then subtrees that differ
     /// only in kernel names, then calls with the same key that share at least half of their contents.
     pub(super) fn pair_neighbours(&mut self, left_over: &PerSide<Vec<u32>>) {
-        let hosts = |me: &Self, side: Side, call| me.outlines[side].is_op_or_frame(call);
-        let hosts = self.without_wrapped(&self.that_may_move(left_over, hosts));
+        let hosts = self.without_wrapped(&self.hosts_that_may_move(left_over));
         let lost = self.lost(&hosts, key_of);
         self.pair_by(&lost, BESIDE, exact_of);
         self.pair_by(&lost, BESIDE, shape_of);
@@ -59,16 +58,14 @@ impl Aligner<'_> {
         let launches = |me: &Self, side: Side, call| me.outlines[side].is_launch(call);
         let lost = self.lost(&self.that_may_move(left_over, launches), exact_of);
         self.pair_by(&lost, BESIDE, exact_of);
-        let hosts = |me: &Self, side: Side, call| me.outlines[side].is_op_or_frame(call);
-        let lost = self.lost(&self.that_may_move(left_over, hosts), shape_of);
+        let lost = self.lost(&self.hosts_that_may_move(left_over), shape_of);
         self.pair_by(&lost, NEAR, exact_of);
         self.pair_by(&lost, NEAR, shape_of);
     }
 
     /// Matches nearby unmatched calls that have the same key and share at least half of their contents.
     pub(super) fn pair_similar(&mut self, left_over: &PerSide<Vec<u32>>) {
-        let hosts = |me: &Self, side: Side, call| me.outlines[side].is_op_or_frame(call);
-        let lost = self.lost(&self.that_may_move(left_over, hosts), key_of);
+        let lost = self.lost(&self.hosts_that_may_move(left_over), key_of);
         self.pair_by(&lost, NEAR, key_of);
     }
 
@@ -114,6 +111,11 @@ impl Aligner<'_> {
             self.pair_group(&mine, &theirs, if is_unmistakable { u32::MAX } else { NEAR });
             self.descend();
         }
+    }
+
+    /// The unmatched ops and frames that may have moved, in preorder.
+    fn hosts_that_may_move(&self, left_over: &PerSide<Vec<u32>>) -> PerSide<Vec<u32>> {
+        self.that_may_move(left_over, |me, side, call| me.outlines[side].is_op_or_frame(call))
     }
 
     /// The unmatched calls that may have moved, in preorder. `may_move` never accepts GPU events or queries, because
@@ -375,9 +377,8 @@ impl Aligner<'_> {
     /// to a different caller, or if no op calls it and it moved within the top level of a thread.
     fn can_have_moved(&self, a: u32, b: u32) -> bool {
         if self.outlines.baseline.kind(a) != CallKind::Op {
-            let shape = |side: Side, call: u32| self.outlines[side].shape[call as usize];
             return !self.are_repetitions(a, b)
-                || shape(Side::Baseline, a) == shape(Side::Candidate, b);
+                || shape_of(self, Side::Baseline, a) == shape_of(self, Side::Candidate, b);
         }
         let calls = PerSide::new(a, b);
         let above = PerSide::from_fn(|side| {

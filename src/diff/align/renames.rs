@@ -88,7 +88,7 @@ impl<'s, 'a> Renames<'s, 'a> {
         let (least, larger) = (a.below.min(b.below), a.below.max(b.below));
         let same_arguments = a.arguments != 0 && a.arguments == b.arguments;
         let one_code = self.words.are_one_code(a.key, b.key);
-        let alike = same_arguments || one_code || self.words.note_kinship(a.key, b.key);
+        let alike = same_arguments || one_code || self.words.are_akin(a.key, b.key);
         // Compare the contents only if they may have enough in common to count as evidence.
         let shared = if least > 0 && (alike || in_row || 2 * least >= larger) {
             self.shared(i, j)

@@ -145,7 +145,7 @@ impl Vocabulary {
 
     /// Whether the words that two names share are together enough evidence that the names are related, as for
     /// `miopen_convolution` and `cudnn_convolution`.
-    pub(super) fn note_kinship(&self, a: Key, b: Key) -> bool {
+    pub(super) fn are_akin(&self, a: Key, b: Key) -> bool {
         self.shared(a, b).map(|(_, weight)| weight).sum::<f64>() >= 1.0
     }
 

@@ -106,8 +106,8 @@ impl Recorder {
         let facts = SideFacts::of(&program);
         let tree = program.tree();
         let source = tree.trace().source();
-        let shown = tree.notes().iter().filter(|note| note.code.starts_with("CAPTURE_"));
-        self.remarks.extend(shown.map(|note| format!("{source}: {} {}", note.code, note.message)));
+        let notes = tree.notes().of_captures();
+        self.remarks.extend(notes.map(|note| format!("{source}: {} {}", note.code, note.message)));
         self.trees.push((tree.clone(), facts));
         self.runs.push(RunFacts { name: source.to_owned(), steps: steps as u64 });
         self.steps += steps;

@@ -250,12 +250,10 @@ impl TraceInfo {
     /// size of the file.
     pub fn of_tree(tree: &CallTree) -> TraceInfo {
         let info = TraceInfo::of(tree.trace());
-        let is_reported = |note: &&Note| note.code.starts_with("CAPTURE_");
-        let odd = tree.notes().iter().filter(is_reported);
         TraceInfo {
             model: Some(Model::of(tree)),
             captured: CapturedInfo::of(tree),
-            notes: info.notes.iter().chain(odd).cloned().collect(),
+            notes: info.notes.iter().chain(tree.notes().of_captures()).cloned().collect(),
             ..info
         }
     }

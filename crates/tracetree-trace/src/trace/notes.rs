@@ -59,6 +59,12 @@ impl Notes {
         self.0.iter().find(|note| note.code == code)
     }
 
+    /// The notes about captures of graphs.
+    #[doc(hidden)]
+    pub fn of_captures(&self) -> impl Iterator<Item = &Note> {
+        self.0.iter().filter(|note| note.code.starts_with("CAPTURE_"))
+    }
+
     /// All notes.
     pub fn iter(&self) -> std::slice::Iter<'_, Note> {
         self.0.iter()

@@ -92,11 +92,6 @@ impl Alignment {
     pub(super) fn placed(&self) -> usize {
         self.launches.iter().flatten().count()
     }
-
-    /// Fraction of the pairs that are supported by evidence other than their order.
-    pub(super) fn agreement(&self) -> f64 {
-        self.agreement
-    }
 }
 
 /// The evidence that shows which launch produced which kernel.

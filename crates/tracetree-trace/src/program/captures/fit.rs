@@ -65,7 +65,7 @@ impl Candidate {
     /// of aligned launches, the number of launches that are not aligned (fewer is better), and how
     /// well the kernel names agree with the launching ops.
     fn rank(&self) -> (bool, Suits, std::cmp::Reverse<usize>, usize, i64) {
-        let agreement = (self.alignment.agreement() * 1e6) as i64;
+        let agreement = (self.alignment.agreement * 1e6) as i64;
         let placed = std::cmp::Reverse(self.alignment.placed());
         match self.misfit {
             // If no captured graph fits, the report names the graph whose kernels are most similar
@@ -198,12 +198,12 @@ fn misfit(
     let is_cut_off = end == ReplayEnd::MayBeMissing
         && placed == kernels
         && share(launches) >= LEAST_OF_CUT_OFF
-        && alignment.agreement() == 1.0;
+        && alignment.agreement == 1.0;
     if !is_cut_off
         && (share(launches).min(share(kernels)) < LEAST_PLACED || replaced > MOST_REPLACED)
     {
         return Some(Misfit::OtherKernels(placed));
     }
-    let agreement = alignment.agreement();
+    let agreement = alignment.agreement;
     (agreement < LEAST_AGREEMENT).then_some(Misfit::OtherWork(agreement))
 }
