@@ -230,8 +230,8 @@ def tree_lines(nodes: Sequence[Node], depth: int) -> list[str]:
     while open_ and len(lines) < LINES:
         node, level = open_.pop()
         uid = "" if node.uid is None else f" uid={node.uid}"
-        counterpart = node.counterpart
-        counterpart = "" if counterpart is None else f" counterpart={counterpart.uid}"
+        other = node.counterpart
+        counterpart = "" if other is None else f" counterpart={other.uid}"
         time = f" gpu={node.kernel_time_us:.1f}us" if node.kernel_time_us else ""
         indent = "  " * level
         lines.append(f"{indent}{node.kind} {node.name}{uid}{counterpart} {node.duration_us:.1f}us{time}")
