@@ -7,7 +7,7 @@ use crate::trace::notes::Losses;
 use crate::trace::notes::Notes;
 use std::fmt;
 
-/// A kind of irregularity in a file. Most kinds are repairs of the JSON text; see [`Oddity::code`].
+/// A kind of irregularity in a file. Most kinds are repairs of the JSON text; see [`KINDS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Oddity {
     Backslash,
@@ -49,45 +49,6 @@ pub(super) enum Oddity {
 
 use Oddity::*;
 
-/// All kinds, in declaration order. Notes list kinds in this order.
-const ALL: [Oddity; 35] = [
-    Backslash,
-    ControlCharacter,
-    InvalidUtf8,
-    LoneSurrogate,
-    UnescapedQuote,
-    BareWord,
-    NotJson,
-    ExtraComma,
-    MissingComma,
-    EmptyEvent,
-    NotAnEvent,
-    StrayBracket,
-    MissingBracket,
-    BareEvents,
-    DamagedHeader,
-    ByteOrderMark,
-    TextAfterEnd,
-    GarbageAfterGzip,
-    BadChecksum,
-    CutArchive,
-    LostEvent,
-    Hole,
-    DeepEvent,
-    OtherTrace,
-    OtherDocument,
-    WrongType,
-    NoStart,
-    NoDuration,
-    UnmatchedBegin,
-    UnmatchedEnd,
-    NegativeDuration,
-    AbsurdDuration,
-    OverlongGpuEvent,
-    AbsurdStart,
-    StartAtZero,
-];
-
 const REPAIRED: &str = "REPAIRED_JSON";
 const LOST: &str = "LOST_EVENTS";
 const WRONG_TYPE: &str = "WRONG_TYPE";
@@ -113,66 +74,64 @@ const CODES: [(&str, &str); 6] = [
     (CLOCK, "impossible durations count as 0 in every total; profile again"),
 ];
 
-impl Oddity {
-    /// The code of the note that counts this kind, and the phrase that follows the count.
-    fn description(self) -> (&'static str, &'static str) {
-        match self {
-            Backslash => (REPAIRED, "text with unescaped backslashes"),
-            ControlCharacter => (REPAIRED, "text with raw control characters"),
-            InvalidUtf8 => (REPAIRED, "text that is not UTF-8"),
-            LoneSurrogate => (REPAIRED, "text with half of a surrogate pair"),
-            UnescapedQuote => (REPAIRED, "event with unescaped quotes"),
-            BareWord => (REPAIRED, "value that is not JSON (NaN, inf, N/A)"),
-            NotJson => (REPAIRED, "number, bracket or comma that is not JSON"),
-            ExtraComma => (REPAIRED, "extra comma"),
-            MissingComma => (REPAIRED, "missing comma"),
-            EmptyEvent => (REPAIRED, "empty event"),
-            NotAnEvent => (REPAIRED, "element that is not an event"),
-            StrayBracket => (REPAIRED, "stray bracket between the events"),
-            MissingBracket => (REPAIRED, "missing bracket around the events"),
-            BareEvents => (REPAIRED, "list of events without brackets, one event per line"),
-            DamagedHeader => (REPAIRED, "damage outside the events"),
-            ByteOrderMark => (REPAIRED, "byte order mark"),
-            TextAfterEnd => (REPAIRED, "text after the end of the trace"),
-            GarbageAfterGzip => (REPAIRED, "unexpected data after the gzip data"),
-            BadChecksum => (REPAIRED, "gzip checksum or size that does not match"),
-            CutArchive => (REPAIRED, "compressed data truncated after the end of the trace"),
-            LostEvent => (LOST, "event that cannot be read, skipped"),
-            Hole => (
-                LOST,
-                "event damaged by a hole of zero bytes, skipped with everything inside the hole",
-            ),
-            DeepEvent => (LOST, "event nested deeper than 512 values, skipped"),
-            OtherTrace => (LOST, "event from another trace after the end of this trace, not read"),
-            OtherDocument => (LOST, "second document after the end of the trace, not read"),
-            WrongType => (WRONG_TYPE, "field of the wrong type, ignored"),
-            NoStart => (MISSING_TIME, "event without ts, skipped"),
-            NoDuration => (MISSING_TIME, "event without dur, duration counted as 0"),
-            UnmatchedBegin => (UNPAIRED, "begin event without its end, duration counted as 0"),
-            UnmatchedEnd => (UNPAIRED, "end event without its begin, skipped"),
-            NegativeDuration => (CLOCK, "negative duration, counted as 0"),
-            AbsurdDuration => (CLOCK, "impossibly long duration, counted as 0"),
-            OverlongGpuEvent => (
-                CLOCK,
-                "GPU event that overlaps the next events on its stream, duration counted as 0",
-            ),
-            AbsurdStart => (CLOCK, "ts out of range, clamped"),
-            StartAtZero => (CLOCK, "event at time 0, long before all other events"),
-        }
-    }
+/// For each kind, in declaration order, the code of the note that counts it and the phrase that
+/// follows the count. Notes list kinds in this order.
+const KINDS: [(Oddity, &str, &str); 35] = [
+    (Backslash, REPAIRED, "text with unescaped backslashes"),
+    (ControlCharacter, REPAIRED, "text with raw control characters"),
+    (InvalidUtf8, REPAIRED, "text that is not UTF-8"),
+    (LoneSurrogate, REPAIRED, "text with half of a surrogate pair"),
+    (UnescapedQuote, REPAIRED, "event with unescaped quotes"),
+    (BareWord, REPAIRED, "value that is not JSON (NaN, inf, N/A)"),
+    (NotJson, REPAIRED, "number, bracket or comma that is not JSON"),
+    (ExtraComma, REPAIRED, "extra comma"),
+    (MissingComma, REPAIRED, "missing comma"),
+    (EmptyEvent, REPAIRED, "empty event"),
+    (NotAnEvent, REPAIRED, "element that is not an event"),
+    (StrayBracket, REPAIRED, "stray bracket between the events"),
+    (MissingBracket, REPAIRED, "missing bracket around the events"),
+    (BareEvents, REPAIRED, "list of events without brackets, one event per line"),
+    (DamagedHeader, REPAIRED, "damage outside the events"),
+    (ByteOrderMark, REPAIRED, "byte order mark"),
+    (TextAfterEnd, REPAIRED, "text after the end of the trace"),
+    (GarbageAfterGzip, REPAIRED, "unexpected data after the gzip data"),
+    (BadChecksum, REPAIRED, "gzip checksum or size that does not match"),
+    (CutArchive, REPAIRED, "compressed data truncated after the end of the trace"),
+    (LostEvent, LOST, "event that cannot be read, skipped"),
+    (Hole, LOST, "event damaged by a hole of zero bytes, skipped with everything inside the hole"),
+    (DeepEvent, LOST, "event nested deeper than 512 values, skipped"),
+    (OtherTrace, LOST, "event from another trace after the end of this trace, not read"),
+    (OtherDocument, LOST, "second document after the end of the trace, not read"),
+    (WrongType, WRONG_TYPE, "field of the wrong type, ignored"),
+    (NoStart, MISSING_TIME, "event without ts, skipped"),
+    (NoDuration, MISSING_TIME, "event without dur, duration counted as 0"),
+    (UnmatchedBegin, UNPAIRED, "begin event without its end, duration counted as 0"),
+    (UnmatchedEnd, UNPAIRED, "end event without its begin, skipped"),
+    (NegativeDuration, CLOCK, "negative duration, counted as 0"),
+    (AbsurdDuration, CLOCK, "impossibly long duration, counted as 0"),
+    (
+        OverlongGpuEvent,
+        CLOCK,
+        "GPU event that overlaps the next events on its stream, duration counted as 0",
+    ),
+    (AbsurdStart, CLOCK, "ts out of range, clamped"),
+    (StartAtZero, CLOCK, "event at time 0, long before all other events"),
+];
 
-    pub(super) fn code(self) -> &'static str {
-        self.description().0
+impl Oddity {
+    /// The kinds that the note with this code counts.
+    fn all_of(code: &str) -> impl Iterator<Item = Oddity> {
+        KINDS.into_iter().filter(move |(_, own, _)| *own == code).map(|(kind, ..)| kind)
     }
 
     pub(super) fn label(self) -> &'static str {
-        self.description().1
+        KINDS[self as usize].2
     }
 
     /// Whether `--strict` rejects a file with this irregularity: true if the file itself is
     /// damaged, false if only the recorded values are wrong.
     pub(super) fn is_damage(self) -> bool {
-        matches!(self.code(), REPAIRED | LOST)
+        matches!(KINDS[self as usize].1, REPAIRED | LOST)
     }
 }
 
@@ -195,15 +154,15 @@ impl fmt::Display for First {
 /// The counts of irregularities in one file.
 #[derive(Debug)]
 pub(super) struct Oddities {
-    seen: [Option<(u64, First)>; ALL.len()],
+    seen: [Option<(u64, First)>; KINDS.len()],
     /// For each kind of irregularity, the number of bytes that were skipped because of it.
-    skipped: [u64; ALL.len()],
+    skipped: [u64; KINDS.len()],
     damage: Option<(Oddity, Place)>,
 }
 
 impl Default for Oddities {
     fn default() -> Self {
-        Oddities { seen: [None; ALL.len()], skipped: [0; ALL.len()], damage: None }
+        Oddities { seen: [None; KINDS.len()], skipped: [0; KINDS.len()], damage: None }
     }
 }
 
@@ -239,11 +198,10 @@ impl Oddities {
     /// file's decompressed text.
     pub(super) fn into_notes(self, text_bytes: u64, notes: &mut Notes) {
         for (code, hint) in CODES {
-            let kinds = || ALL.into_iter().filter(|kind| kind.code() == code);
-            let count = |kind: Oddity| self.seen[kind as usize].map_or(0, |(count, _)| count);
-            notes.add(code, kinds().map(count).sum(), hint, || {
+            notes.add(code, self.count_of(code), hint, || {
+                let kinds = Oddity::all_of(code);
                 let parts: Vec<String> =
-                    kinds().filter_map(|kind| self.describe(kind, text_bytes)).collect();
+                    kinds.filter_map(|kind| self.describe(kind, text_bytes)).collect();
                 parts.join("; ")
             });
         }
@@ -252,19 +210,24 @@ impl Oddities {
     /// Counts the lost data, the events without times, and the impossible times. A single empty
     /// event is not counted, because some profilers end the event list with an empty event.
     pub(super) fn losses(&self) -> Losses {
-        let count = |kind: Oddity| self.seen[kind as usize].map_or(0, |(count, _)| count);
-        let sum = |kinds: &[Oddity]| kinds.iter().map(|&kind| count(kind)).sum::<u64>();
-        let of_code = |code: &str| -> u64 {
-            ALL.into_iter().filter(|kind| kind.code() == code).map(count).sum()
-        };
+        let empty = self.count(EmptyEvent).saturating_sub(1);
         Losses {
-            events: of_code(LOST) + sum(&[NotAnEvent]) + count(EmptyEvent).saturating_sub(1),
+            events: self.count_of(LOST) + self.count(NotAnEvent) + empty,
             bytes: self.skipped.iter().sum(),
-            untimed: of_code(MISSING_TIME) + of_code(UNPAIRED),
-            clocks: of_code(CLOCK),
+            untimed: self.count_of(MISSING_TIME) + self.count_of(UNPAIRED),
+            clocks: self.count_of(CLOCK),
             is_truncated: false,
-            is_corrupt: count(BadChecksum) > 0,
+            is_corrupt: self.count(BadChecksum) > 0,
         }
+    }
+
+    fn count(&self, kind: Oddity) -> u64 {
+        self.seen[kind as usize].map_or(0, |(count, _)| count)
+    }
+
+    /// Number of occurrences of all kinds that the note with this code counts.
+    fn count_of(&self, code: &str) -> u64 {
+        Oddity::all_of(code).map(|kind| self.count(kind)).sum()
     }
 
     fn describe(&self, kind: Oddity, text_bytes: u64) -> Option<String> {
@@ -304,9 +267,9 @@ mod tests {
 
     #[test]
     fn every_kind_is_listed_in_order_and_has_a_code() {
-        for (at, kind) in ALL.into_iter().enumerate() {
+        for (at, (kind, own, _)) in KINDS.into_iter().enumerate() {
             assert_eq!(kind as usize, at);
-            assert!(CODES.iter().any(|(code, _)| *code == kind.code()), "{kind:?}");
+            assert!(CODES.iter().any(|(code, _)| *code == own), "{kind:?}");
         }
     }
 }
