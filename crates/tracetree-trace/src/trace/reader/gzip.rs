@@ -110,15 +110,10 @@ impl<'a> Gzip<'a> {
     fn end_member(&mut self) -> io::Result<()> {
         self.next = Next::Header;
         let mut trailer = [0; 8];
-        for byte in &mut trailer {
-            match self.packed.next_byte()? {
-                Some(next) => *byte = next,
-                None => {
-                    self.next = Next::Nothing;
-                    self.odd.push((Oddity::BadChecksum, self.unpacked));
-                    return Ok(());
-                }
-            }
+        if !self.fill(&mut trailer)? {
+            self.next = Next::Nothing;
+            self.odd.push((Oddity::BadChecksum, self.unpacked));
+            return Ok(());
         }
         let size = self.inflate.total_out() as u32;
         let checksum = std::mem::take(&mut self.checksum).finalize();
@@ -160,7 +155,9 @@ impl<'a> Gzip<'a> {
         let flags = fixed[2];
         if flags & EXTRA != 0 {
             let mut length = [0; 2];
-            if !self.fill(&mut length)? || !self.skip(u16::from_le_bytes(length).into())? {
+            if !self.fill(&mut length)?
+                || !self.fill(&mut vec![0_u8; u16::from_le_bytes(length).into()])?
+            {
                 return Ok(false);
             }
         }
@@ -169,9 +166,10 @@ impl<'a> Gzip<'a> {
                 return Ok(false);
             }
         }
-        Ok(flags & HEADER_CHECKSUM == 0 || self.skip(2)?)
+        Ok(flags & HEADER_CHECKSUM == 0 || self.fill(&mut [0; 2])?)
     }
 
+    /// Reads the next bytes; returns `false` if the file ends before all of them.
     fn fill(&mut self, bytes: &mut [u8]) -> io::Result<bool> {
         for byte in bytes {
             match self.packed.next_byte()? {
@@ -182,24 +180,14 @@ impl<'a> Gzip<'a> {
         Ok(true)
     }
 
-    fn skip(&mut self, count: usize) -> io::Result<bool> {
-        for _ in 0..count {
-            if self.packed.next_byte()?.is_none() {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
     /// Skips a zero-terminated string in the header.
     fn skip_text(&mut self) -> io::Result<bool> {
-        loop {
-            match self.packed.next_byte()? {
-                Some(0) => return Ok(true),
-                Some(_) => {}
-                None => return Ok(false),
+        while let Some(byte) = self.packed.next_byte()? {
+            if byte == 0 {
+                return Ok(true);
             }
         }
+        Ok(false)
     }
 }
 
