@@ -7,38 +7,24 @@
 //! therefore read literally in two cases: if the string contains an escape that JSON does not
 //! define, and if the string is the name of a Python frame and appears to contain a Windows path.
 
-use super::oddity::Oddity;
 use std::borrow::Cow;
 
 /// The damage that was repaired in a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Marks(u8);
+pub(super) struct Marks {
+    pub(super) backslash: bool,
+    pub(super) lone_surrogate: bool,
+}
 
 impl Marks {
-    const ALL: [Oddity; 2] = [Oddity::Backslash, Oddity::LoneSurrogate];
-
-    fn add(&mut self, oddity: Oddity) {
-        let at =
-            Self::ALL.iter().position(|&o| o == oddity).expect("a string can have this damage");
-        self.0 |= 1 << at;
-    }
-
     /// Adds the damage found in a second string.
     pub(super) fn merge(&mut self, other: Marks) {
-        self.0 |= other.0;
+        self.backslash |= other.backslash;
+        self.lone_surrogate |= other.lone_surrogate;
     }
 
     pub(super) fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// The kinds of damage that were repaired in a string.
-    pub(super) fn iter(self) -> impl Iterator<Item = Oddity> {
-        Self::ALL
-            .into_iter()
-            .enumerate()
-            .filter(move |(at, _)| self.0 & (1 << at) != 0)
-            .map(|(_, o)| o)
+        self == Marks::default()
     }
 }
 
@@ -58,9 +44,8 @@ pub(super) fn frame_name(raw: &[u8]) -> (String, Marks) {
     if has_unknown_escape(raw) || !is_windows_path(raw) {
         return text(raw);
     }
-    let (text, mut marks) = decoded(raw, true);
-    marks.add(Oddity::Backslash);
-    (text, marks)
+    let (text, marks) = decoded(raw, true);
+    (text, Marks { backslash: true, ..marks })
 }
 
 fn decoded(raw: &[u8], literal_backslashes: bool) -> (String, Marks) {
@@ -127,7 +112,7 @@ fn unescape_unicode(escape: &[u8], out: &mut Vec<u8>, marks: &mut Marks) -> usiz
         _ => (first, 5),
     };
     let character = char::from_u32(code).unwrap_or_else(|| {
-        marks.add(Oddity::LoneSurrogate);
+        marks.lone_surrogate = true;
         char::REPLACEMENT_CHARACTER
     });
     out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
@@ -218,12 +203,6 @@ pub(super) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn repaired(oddity: Oddity) -> Marks {
-        let mut marks = Marks::default();
-        marks.add(oddity);
-        marks
-    }
-
     #[test]
     fn escapes_of_json_are_resolved() {
         let raw = br#"a\"b\\c\/\n\u0041\ud83d\ude00"#;
@@ -246,7 +225,10 @@ mod tests {
         let raw = br"C:\new\temp\bench.py(7): train";
         assert_eq!(
             frame_name(raw),
-            (r"C:\new\temp\bench.py(7): train".to_owned(), repaired(Oddity::Backslash))
+            (
+                r"C:\new\temp\bench.py(7): train".to_owned(),
+                Marks { backslash: true, lone_surrogate: false }
+            )
         );
         let escaped = br"C:\\new\\temp\\bench.py(7): train";
         assert_eq!(
@@ -261,7 +243,8 @@ mod tests {
     fn control_characters_stay_and_bad_utf8_is_replaced() {
         assert_eq!(text(b"a\x01\nb"), ("a\x01\nb".to_owned(), Marks::default()));
         assert_eq!(text(b"vgg\xff"), ("vgg\u{fffd}".to_owned(), Marks::default()));
-        assert_eq!(text(br"\ud800x"), ("\u{fffd}x".to_owned(), repaired(Oddity::LoneSurrogate)));
+        let half = Marks { backslash: false, lone_surrogate: true };
+        assert_eq!(text(br"\ud800x"), ("\u{fffd}x".to_owned(), half));
     }
 
     #[test]

@@ -216,8 +216,7 @@ impl Builder {
     }
 
     fn count_marks(&mut self, marks: Marks, place: Place) {
-        for oddity in marks.iter() {
-            self.odd.add(oddity, 1, place);
-        }
+        self.odd.add(Oddity::Backslash, marks.backslash.into(), place);
+        self.odd.add(Oddity::LoneSurrogate, marks.lone_surrogate.into(), place);
     }
 }
