@@ -4,7 +4,6 @@
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
-use std::ops::Range;
 
 /// Id of an interned string of one trace. Ids are consecutive numbers from 0; id 0 is the empty
 /// string. Ids from different traces cannot be compared with each other.
@@ -101,16 +100,8 @@ pub(crate) fn hash_bytes(text: &[u8]) -> u64 {
 
 #[inline]
 fn slice<'a>(buffer: &'a str, ends: &[u32], id: u32) -> &'a str {
-    &buffer[range(ends, id)]
-}
-
-/// The range of the buffer that contains the string with this id.
-#[inline]
-fn range(ends: &[u32], id: u32) -> Range<usize> {
-    match id {
-        0 => 0..0,
-        id => ends[id as usize - 1] as usize..ends[id as usize] as usize,
-    }
+    let start = id.checked_sub(1).map_or(0, |before| ends[before as usize]);
+    &buffer[start as usize..ends[id as usize] as usize]
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 
 use super::decode::{self, Marks};
 use crate::trace::texts::{TextId, Texts, hash_bytes};
-use hashbrown::HashTable;
+use rustc_hash::FxHashMap;
 
 /// How raw bytes are converted to a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,18 +23,14 @@ pub(super) enum Form {
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     texts: Texts,
-    raw: Vec<u8>,
-    aliases: Vec<Alias>,
-    ids: HashTable<u32>,
+    /// The aliases of each [`Form`].
+    aliases: [Aliases; 2],
+    /// Total size of all raw forms, in bytes.
+    raw_bytes: usize,
 }
 
-#[derive(Debug)]
-struct Alias {
-    end: usize,
-    form: Form,
-    text: TextId,
-    marks: Marks,
-}
+/// For each raw form, the decoded string and the damage in it.
+type Aliases = FxHashMap<Box<[u8]>, (TextId, Marks)>;
 
 impl Strings {
     /// The id of the string that `raw` represents, and the damage in that string.
@@ -57,7 +53,7 @@ impl Strings {
 
     /// Total size of all distinct strings and raw forms, in bytes.
     pub(super) fn bytes(&self) -> usize {
-        self.texts.bytes() + self.raw.len()
+        self.texts.bytes() + self.raw_bytes
     }
 
     /// Returns the strings without their raw forms, once the whole trace is read.
@@ -79,29 +75,18 @@ impl Strings {
     }
 
     fn intern_alias(&mut self, raw: &[u8], form: Form) -> (TextId, Marks) {
-        let hash = hash_bytes(raw);
-        let (bytes, aliases) = (&self.raw, &self.aliases);
-        let same =
-            |&at: &u32| aliases[at as usize].form == form && alias_bytes(bytes, aliases, at) == raw;
-        if let Some(&at) = self.ids.find(hash, same) {
-            let alias = &self.aliases[at as usize];
-            return (alias.text, alias.marks);
+        let aliases = &mut self.aliases[form as usize];
+        if let Some(&known) = aliases.get(raw) {
+            return known;
         }
         let (text, marks) = match form {
             Form::Text => decode::text(raw),
             Form::Frame => decode::frame_name(raw),
         };
-        let text = self.texts.intern(&text);
-        self.add_alias(hash, raw, form, text, marks);
-        (text, marks)
-    }
-
-    fn add_alias(&mut self, hash: u64, raw: &[u8], form: Form, text: TextId, marks: Marks) {
-        let at = u32::try_from(self.aliases.len()).expect("fewer than 2^32 distinct strings");
-        self.raw.extend_from_slice(raw);
-        self.aliases.push(Alias { end: self.raw.len(), form, text, marks });
-        let (bytes, aliases) = (&self.raw, &self.aliases);
-        self.ids.insert_unique(hash, at, |&at| hash_bytes(alias_bytes(bytes, aliases, at)));
+        let new = (self.texts.intern(&text), marks);
+        aliases.insert(raw.into(), new);
+        self.raw_bytes += raw.len();
+        new
     }
 }
 
@@ -113,12 +98,6 @@ impl Strings {
 #[inline]
 pub(super) fn equal(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && (a.is_empty() || a == b)
-}
-
-fn alias_bytes<'a>(bytes: &'a [u8], aliases: &[Alias], at: u32) -> &'a [u8] {
-    let at = at as usize;
-    let start = if at == 0 { 0 } else { aliases[at - 1].end };
-    &bytes[start..aliases[at].end]
 }
 
 #[cfg(test)]
