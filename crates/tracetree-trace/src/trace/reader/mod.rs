@@ -194,5 +194,5 @@ impl Read for Unpacked<'_> {
 /// [`ReadOptions::max_unpacked`].
 #[doc(hidden)]
 pub fn unpack(name: &str, input: impl Read + Send, options: &ReadOptions) -> Result<Vec<u8>> {
-    recorders::whole(&mut Source::new(name, input, options)?)
+    Source::new(name, input, options)?.whole()
 }

@@ -200,24 +200,42 @@ impl<'a> Source<'a> {
                 return Err(self.exceeded(bound));
             }
             file.rewind().map_err(failed)?;
+            self.unpacked = size;
             return Ok((Box::new(file), size));
         }
-        let (mut copy, mut size) = (storage::scratch(), 0);
-        let mut step = vec![0; STEP];
-        loop {
-            let count = self.read(&mut step)?;
-            if count == 0 {
-                break;
-            }
-            copy.write_all(&step[..count]).map_err(|error| {
+        let mut copy = storage::scratch();
+        self.for_each_step(|step| {
+            copy.write_all(step).map_err(|error| {
                 Error::io(name, "unpack the trace to a temporary file", error)
                     .remedy("free some space, or set TMPDIR to a folder with more space")
-            })?;
-            size += count as u64;
-        }
-        self.refuse_damage()?;
+            })
+        })?;
         copy.rewind().map_err(failed)?;
-        Ok((Box::new(copy), size))
+        Ok((Box::new(copy), self.unpacked))
+    }
+
+    /// All unpacked bytes, for a format that cannot be read block by block.
+    ///
+    /// # Errors
+    /// Fails if reading fails, if the bytes exceed the limit, or if compressed data is truncated or
+    /// damaged.
+    pub(super) fn whole(&mut self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.for_each_step(|step| {
+            bytes.extend_from_slice(step);
+            Ok(())
+        })?;
+        Ok(bytes)
+    }
+
+    fn for_each_step(&mut self, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let mut step = vec![0; STEP];
+        loop {
+            match self.read(&mut step)? {
+                0 => return self.refuse_damage(),
+                count => each(&step[..count])?,
+            }
+        }
     }
 
     /// Fails if compressed data is truncated or damaged, for formats that are read as a whole.

@@ -18,7 +18,6 @@ use crate::error::Result;
 use crate::trace::columns::Trace;
 use crate::trace::header::Header;
 use source::TraceSource;
-pub(super) use source::whole;
 
 /// All formats. The last format accepts every file. If the file is not a trace, the error of the
 /// last format names the format that the file seems to have.

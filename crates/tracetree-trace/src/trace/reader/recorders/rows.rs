@@ -171,17 +171,12 @@ impl Rows {
         self.trace.grids.push(event, grid);
     }
 
-    /// Returns the finished trace. The decompressed file has `unpacked` bytes.
+    /// Returns the finished trace, after the whole `source` was read.
     ///
     /// # Errors
     /// Fails if the rest of the file cannot be read, or, under `--strict`, if an event has no end
     /// or ends before it starts.
-    pub(super) fn finish(
-        mut self,
-        mut source: Source<'_>,
-        options: &ReadOptions,
-        unpacked: u64,
-    ) -> Result<Trace> {
+    pub(super) fn finish(mut self, mut source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
         let (untimed, clocks, name) = (self.untimed, self.clocks, source.name());
         if options.strict && untimed + clocks > 0 {
             let message = format!("{} events have impossible times", untimed + clocks);
@@ -202,7 +197,7 @@ impl Rows {
         // recording ends has no work of its own.
         trace.losses.clocks = clocks;
         trace.source = name.to_owned();
-        trace.unpacked_bytes = unpacked;
+        trace.unpacked_bytes = source.unpacked();
         trace.left_out = self.left_out.into_iter().collect();
         trace.content_hash = source.hash()?;
         Ok(self.trace)

@@ -43,23 +43,3 @@ pub(super) fn begins(text: &[u8], start: &[u8]) -> Option<bool> {
     }
     Some(true)
 }
-
-/// All unpacked bytes of a file, for a format that cannot be read block by block.
-///
-/// # Errors
-/// Fails if reading fails, if the bytes exceed the limit, or if compressed data is truncated or
-/// damaged.
-pub(in crate::trace::reader) fn whole(source: &mut Source<'_>) -> Result<Vec<u8>> {
-    const STEP: usize = 1 << 20;
-    let mut bytes = Vec::new();
-    let mut step = vec![0; STEP];
-    loop {
-        let count = source.read(&mut step)?;
-        bytes.extend_from_slice(&step[..count]);
-        if count == 0 {
-            break;
-        }
-    }
-    source.refuse_damage()?;
-    Ok(bytes)
-}

@@ -35,8 +35,7 @@ impl TraceSource for NsightSystems {
     }
 
     fn read(&self, mut source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
-        let (file, size) = source.positions()?;
-        let rows = events::read(source.name(), (file, size))?;
-        rows.finish(source, options, size)
+        let file = source.positions()?;
+        events::read(source.name(), file)?.finish(source, options)
     }
 }

@@ -16,7 +16,7 @@ mod records;
 use super::super::options::ReadOptions;
 use super::super::source::Source;
 use super::rows::Rows;
-use super::source::{TraceSource, begins, whole};
+use super::source::{TraceSource, begins};
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::trace::columns::Trace;
 use crate::trace::header::Recorder;
@@ -40,11 +40,8 @@ impl TraceSource for Rocprof {
     }
 
     fn read(&self, mut source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
-        let mut bytes = whole(&mut source)?;
-        let unpacked = bytes.len() as u64;
-        let rows = read(source.name(), &mut bytes)?;
-        drop(bytes);
-        rows.finish(source, options, unpacked)
+        let rows = read(source.name(), &mut source.whole()?)?;
+        rows.finish(source, options)
     }
 }
 

@@ -23,7 +23,7 @@ mod wire;
 use super::super::options::ReadOptions;
 use super::super::source::Source;
 use super::rows::Rows;
-use super::source::{TraceSource, whole};
+use super::source::TraceSource;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::trace::columns::Trace;
 use events::{Occurred, Reading, Track};
@@ -65,9 +65,8 @@ impl TraceSource for Xla {
     }
 
     fn read(&self, mut source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
-        let bytes = whole(&mut source)?;
-        let rows = read(source.name(), &bytes)?;
-        rows.finish(source, options, bytes.len() as u64)
+        let rows = read(source.name(), &source.whole()?)?;
+        rows.finish(source, options)
     }
 }
 
@@ -81,15 +80,12 @@ impl TraceSource for XlaJson {
     }
 
     fn read(&self, mut source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
-        let mut bytes = whole(&mut source)?;
-        let unpacked = bytes.len() as u64;
-        let mut rows = json::read(source.name(), &mut bytes)?;
-        drop(bytes);
+        let mut rows = json::read(source.name(), &mut source.whole()?)?;
         rows.trace().notes.add("JSON_PROFILE", 1, "pass the .xplane.pb in the same folder", || {
             "the JSON form of a profile has no compiled programs, so ops have no name stacks and no shapes"
                 .to_owned()
         });
-        rows.finish(source, options, unpacked)
+        rows.finish(source, options)
     }
 }
 
