@@ -235,8 +235,8 @@ impl Reading<'_> {
             let dims = self.rows.text(op.shapes);
             self.rows.set_arguments(event, Arguments { dims, ..Arguments::default() });
         }
-        if let Some((edge, path)) = nvtx::module(&text) {
-            self.hooks.push(Hook::new(thread, (start, end), edge, path));
+        if let Some((is_end, path)) = nvtx::module(&text) {
+            self.hooks.push(Hook { thread, start, end, is_end, path });
         }
         Ok(())
     }

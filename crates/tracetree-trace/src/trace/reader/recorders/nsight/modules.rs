@@ -7,7 +7,7 @@
 //! If only a part of a forward pass was recorded, the module call extends to the beginning or the
 //! end of the recording, and its name is marked as cut: `nn.Module: blocks_3 (cut)`.
 
-use super::nvtx::{Edge, module_name};
+use super::nvtx::module_name;
 use crate::trace::CUT_MODULE;
 use crate::trace::ids::ThreadId;
 use crate::trace::time::Nanos;
@@ -19,19 +19,9 @@ pub(super) struct Hook {
     pub(super) thread: ThreadId,
     pub(super) start: Nanos,
     pub(super) end: Nanos,
+    /// Whether the range marks the end of the module's forward pass instead of the beginning.
     pub(super) is_end: bool,
     pub(super) path: String,
-}
-
-impl Hook {
-    pub(super) fn new(
-        thread: ThreadId,
-        (start, end): (Nanos, Nanos),
-        edge: Edge,
-        path: String,
-    ) -> Self {
-        Hook { thread, start, end, is_end: edge == Edge::End, path }
-    }
 }
 
 /// A module call.
@@ -92,16 +82,17 @@ mod tests {
 
     #[test]
     fn a_module_lasts_from_one_hook_to_the_other() {
-        let hook = |start, edge, path: &str| {
-            Hook::new(ThreadId(0), (Nanos(start), Nanos(start + 2)), edge, path.to_owned())
+        let hook = |start, is_end, path: &str| {
+            let (thread, path) = (ThreadId(0), path.to_owned());
+            Hook { thread, start: Nanos(start), end: Nanos(start + 2), is_end, path }
         };
         let hooks = vec![
-            hook(0, Edge::End, "blocks.2"),
-            hook(10, Edge::Begin, "blocks.3"),
-            hook(20, Edge::Begin, "blocks.3.mlp"),
-            hook(30, Edge::End, "blocks.3.mlp"),
-            hook(40, Edge::End, "blocks.3"),
-            hook(50, Edge::Begin, "blocks.4"),
+            hook(0, true, "blocks.2"),
+            hook(10, false, "blocks.3"),
+            hook(20, false, "blocks.3.mlp"),
+            hook(30, true, "blocks.3.mlp"),
+            hook(40, true, "blocks.3"),
+            hook(50, false, "blocks.4"),
         ];
         let calls = calls(hooks, &Extents::from_iter([(ThreadId(0), (Nanos(-7), Nanos(60)))]));
         let shown: Vec<_> = calls.iter().map(|c| (c.name.as_str(), c.start.0, c.end.0)).collect();

@@ -76,23 +76,16 @@ const WRAPPERS: [&str; 4] =
     ["_checkpoint_wrapped_module", "_fsdp_wrapped_module", "_orig_mod", "module"];
 
 /// Parses a range such as `FSDP::pre_forward (blocks.3._checkpoint_wrapped_module)`. Returns two
-/// values: whether the range marks the beginning or the end of the module's forward pass, and the
-/// module path without wrapper names.
-pub(super) fn module(text: &str) -> Option<(Edge, String)> {
+/// values: whether the range marks the end of the module's forward pass instead of the beginning, and the module path
+/// without wrapper names.
+pub(super) fn module(text: &str) -> Option<(bool, String)> {
     let name = without_numbers(text);
-    let (edge, rest) = match name.strip_prefix("FSDP::pre_forward (") {
-        Some(rest) => (Edge::Begin, rest),
-        None => (Edge::End, name.strip_prefix("FSDP::post_forward (")?),
+    let (is_end, rest) = match name.strip_prefix("FSDP::pre_forward (") {
+        Some(rest) => (false, rest),
+        None => (true, name.strip_prefix("FSDP::post_forward (")?),
     };
     let path = rest.strip_suffix(')')?.split('.').filter(|part| !WRAPPERS.contains(part));
-    Some((edge, path.collect::<Vec<_>>().join(".")))
-}
-
-/// Whether a range marks the beginning or the end of a module's forward pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Edge {
-    Begin,
-    End,
+    Some((is_end, path.collect::<Vec<_>>().join(".")))
 }
 
 /// The name of a module call in Kineto's form. For example, `blocks.3` outside of all other modules
@@ -136,7 +129,7 @@ mod tests {
     #[test]
     fn a_module_is_named_below_the_one_around_it() {
         let name = "FSDP::pre_forward (blocks.3._checkpoint_wrapped_module), op_id = 9";
-        assert_eq!(module(name), Some((Edge::Begin, "blocks.3".to_owned())));
+        assert_eq!(module(name), Some((false, "blocks.3".to_owned())));
         assert_eq!(module_name("blocks.3", None), "nn.Module: blocks_3");
         assert_eq!(module_name("blocks.3.mlp", Some("blocks.3")), "nn.Module: mlp");
     }
