@@ -174,11 +174,11 @@ impl Reading<'_> {
     fn add_device(&mut self, row: &Row<'_>) -> Result<()> {
         let number = |at: usize| match row.values[at] {
             Value::Integer(number) => Some(number),
-            Value::Null | Value::Real(_) | Value::Text(_) | Value::Blob => None,
+            Value::Null | Value::Text(_) | Value::Other => None,
         };
         let name = match row.values[1] {
             Value::Text(name) => String::from_utf8_lossy(name).into_owned(),
-            Value::Null | Value::Integer(_) | Value::Real(_) | Value::Blob => String::new(),
+            Value::Null | Value::Integer(_) | Value::Other => String::new(),
         };
         self.rows.header().devices.push(Device {
             id: number(0).unwrap_or(row.id),
@@ -207,9 +207,7 @@ impl Reading<'_> {
         let text = match row.values[3] {
             Value::Text(text) if !text.is_empty() => String::from_utf8_lossy(text).into_owned(),
             Value::Text(_) | Value::Null => self.string(self.whole(row, 4, "textId")?),
-            Value::Integer(_) | Value::Real(_) | Value::Blob => {
-                return Err(self.wrong(row, "text", "a text"));
-            }
+            Value::Integer(_) | Value::Other => return Err(self.wrong(row, "text", "a text")),
         };
         let Some(thread) = self.whole(row, 5, "globalTid")? else {
             self.rows.leave_out("NVTX range without a thread");
@@ -399,9 +397,7 @@ impl Reading<'_> {
         match row.values[at] {
             Value::Integer(number) => Ok(Some(number)),
             Value::Null => Ok(None),
-            Value::Real(_) | Value::Text(_) | Value::Blob => {
-                Err(self.wrong(row, column, "a whole number"))
-            }
+            Value::Text(_) | Value::Other => Err(self.wrong(row, column, "a whole number")),
         }
     }
 
