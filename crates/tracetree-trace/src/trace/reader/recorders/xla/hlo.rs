@@ -6,7 +6,7 @@
 //! last instruction that has a name stack.
 
 use super::scopes;
-use super::wire::{Broken, Message, Read};
+use super::wire::{Message, Read};
 use crate::trace::compiled::{CompiledProgram, ProgramInput};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
@@ -66,17 +66,16 @@ impl<'a> Program<'a> {
     /// Reads an `HloProto`.
     pub(super) fn read(proto: Message<'a>) -> Read<Program<'a>> {
         let mut program = Program::default();
-        proto.fields(|number, module| match number {
-            1 => module.message().fields(|number, value| match number {
-                3 => program.add_computation(value.message()),
-                6 => {
-                    program.entry = value.number();
-                    Ok(())
+        for field in proto.fields() {
+            let (1, module) = field? else { continue };
+            for field in module.message().fields() {
+                match field? {
+                    (3, value) => program.add_computation(value.message())?,
+                    (6, value) => program.entry = value.number(),
+                    _ => {}
                 }
-                _ => Ok(()),
-            }),
-            _ => Ok::<(), Broken>(()),
-        })?;
+            }
+        }
         for (at, instruction) in program.instructions.iter().enumerate() {
             program.by_name.insert(instruction.name, at);
             program.by_id.insert(instruction.id, at);
@@ -87,15 +86,14 @@ impl<'a> Program<'a> {
 
     fn add_computation(&mut self, computation: Message<'a>) -> Read<()> {
         let (mut id, mut root, first) = (0, 0, self.instructions.len());
-        computation.fields(|number, value| {
-            match number {
-                2 => self.instructions.push(read_instruction(value.message())?),
-                5 => id = value.number(),
-                6 => root = value.number(),
+        for field in computation.fields() {
+            match field? {
+                (2, value) => self.instructions.push(read_instruction(value.message())?),
+                (5, value) => id = value.number(),
+                (6, value) => root = value.number(),
                 _ => {}
             }
-            Ok::<(), Broken>(())
-        })?;
+        }
         let end = self.instructions.len();
         self.computations.insert(id, Computation { root, first, end });
         Ok(())
@@ -187,40 +185,39 @@ fn kernel_name(instruction: &str) -> String {
 
 fn read_instruction(message: Message<'_>) -> Read<Instruction<'_>> {
     let mut read = Instruction::default();
-    message.fields(|number, value| {
-        match number {
-            1 => read.name = value.message().text(),
-            2 => read.opcode = value.message().text(),
-            3 => read.shape = read_shape(value.message())?,
-            7 => value.message().fields(|number, value| {
-                if number == 2 {
-                    read.stack = Some(value.message().text())
-                        .filter(|stack| stack.len() <= LONGEST_STACK)
-                        .unwrap_or_default();
+    for field in message.fields() {
+        match field? {
+            (1, value) => read.name = value.message().text(),
+            (2, value) => read.opcode = value.message().text(),
+            (3, value) => read.shape = read_shape(value.message())?,
+            (7, value) => {
+                for field in value.message().fields() {
+                    if let (2, stack) = field? {
+                        let stack = Some(stack.message().text());
+                        let stack = stack.filter(|stack| stack.len() <= LONGEST_STACK);
+                        read.stack = stack.unwrap_or_default();
+                    }
                 }
-                Ok::<(), Broken>(())
-            })?,
-            9 => read.position = value.number(),
-            35 => read.id = value.number(),
-            36 => value.add_numbers(&mut read.operands)?,
-            38 => value.add_numbers(&mut read.called)?,
+            }
+            (9, value) => read.position = value.number(),
+            (35, value) => read.id = value.number(),
+            (36, value) => value.add_numbers(&mut read.operands)?,
+            (38, value) => value.add_numbers(&mut read.called)?,
             _ => {}
         }
-        Ok::<(), Broken>(())
-    })?;
+    }
     Ok(read)
 }
 
 fn read_shape(message: Message<'_>) -> Read<Shape> {
     let mut shape = Shape::default();
-    message.fields(|number, value| {
-        match number {
-            2 => shape.element = value.number(),
-            3 => value.add_numbers(&mut shape.dimensions)?,
+    for field in message.fields() {
+        match field? {
+            (2, value) => shape.element = value.number(),
+            (3, value) => value.add_numbers(&mut shape.dimensions)?,
             _ => {}
         }
-        Ok::<(), Broken>(())
-    })?;
+    }
     Ok(shape)
 }
 

@@ -1,7 +1,7 @@
 //! Reads the messages in a profile: planes, lines, events and their statistics, and the devices and versions that the
 //! statistics of planes describe.
 
-use super::wire::{Broken, Message, Read, Value};
+use super::wire::{Message, Read, Value};
 use crate::trace::header::Device;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -64,18 +64,18 @@ impl<'a> Plane<'a> {
     /// The planes of an XSpace.
     pub(super) fn all(space: Message<'a>) -> Read<Vec<Plane<'a>>> {
         let mut planes = Vec::new();
-        space.fields(|number, value| {
-            if number == 1 {
-                planes.push(Plane::read(value.message())?);
+        for field in space.fields() {
+            if let (1, plane) = field? {
+                planes.push(Plane::read(plane.message())?);
             }
-            Ok::<(), Broken>(())
-        })?;
+        }
         Ok(planes)
     }
 
     fn read(message: Message<'a>) -> Read<Plane<'a>> {
         let mut plane = Plane::default();
-        message.fields(|number, value| {
+        for field in message.fields() {
+            let (number, value) = field?;
             let value = value.message();
             match number {
                 2 => plane.name = value.text(),
@@ -87,19 +87,17 @@ impl<'a> Plane<'a> {
                 5 => {
                     let (id, name) = read_entry(value)?;
                     let mut text = "";
-                    name.fields(|number, value| {
-                        if number == 2 {
+                    for field in name.fields() {
+                        if let (2, value) = field? {
                             text = value.message().text();
                         }
-                        Ok::<(), Broken>(())
-                    })?;
+                    }
                     plane.stat_names.insert(id, text);
                 }
                 6 => plane.stats.push(value),
                 _ => {}
             }
-            Ok::<(), Broken>(())
-        })?;
+        }
         Ok(plane)
     }
 
@@ -113,8 +111,8 @@ impl<'a> Plane<'a> {
         let mut named = Vec::with_capacity(stats.len());
         for stat in stats {
             let (mut name, mut found) = ("", None);
-            stat.fields(|number, value| {
-                match (number, value) {
+            for field in stat.fields() {
+                match field? {
                     (1, id) => name = self.stat_names.get(&id.number()).copied().unwrap_or(""),
                     (3 | 4, Value::Number(number)) => found = Some(Stat::Number(number as i64)),
                     (5, text) => found = Some(Stat::Text(text.message().text())),
@@ -124,8 +122,7 @@ impl<'a> Plane<'a> {
                     }
                     _ => {}
                 }
-                Ok::<(), Broken>(())
-            })?;
+            }
             named.extend(found.map(|found| (name, found)));
         }
         Ok(named)
@@ -135,17 +132,16 @@ impl<'a> Plane<'a> {
 impl<'a> Line<'a> {
     pub(super) fn read(message: Message<'a>) -> Read<Line<'a>> {
         let (mut line, mut display) = (Line::default(), "");
-        message.fields(|number, value| {
-            match number {
-                1 => line.id = value.number(),
-                2 => line.name = value.message().text(),
-                3 => line.start_ns = value.number() as i64,
-                4 => line.events.push(value.message()),
-                11 => display = value.message().text(),
+        for field in message.fields() {
+            match field? {
+                (1, value) => line.id = value.number(),
+                (2, value) => line.name = value.message().text(),
+                (3, value) => line.start_ns = value.number() as i64,
+                (4, value) => line.events.push(value.message()),
+                (11, value) => display = value.message().text(),
                 _ => {}
             }
-            Ok::<(), Broken>(())
-        })?;
+        }
         if line.name.is_empty() {
             line.name = display;
         }
@@ -156,16 +152,15 @@ impl<'a> Line<'a> {
 impl<'a> Event<'a> {
     pub(super) fn read(message: Message<'a>) -> Read<Event<'a>> {
         let mut event = Event::default();
-        message.fields(|number, value| {
-            match number {
-                1 => event.kind = value.number(),
-                2 => event.offset_ps = value.number() as i64,
-                3 => event.duration_ps = value.number() as i64,
-                4 => event.stats.push(value.message()),
+        for field in message.fields() {
+            match field? {
+                (1, value) => event.kind = value.number(),
+                (2, value) => event.offset_ps = value.number() as i64,
+                (3, value) => event.duration_ps = value.number() as i64,
+                (4, value) => event.stats.push(value.message()),
                 _ => {}
             }
-            Ok::<(), Broken>(())
-        })?;
+        }
         Ok(event)
     }
 }
@@ -173,29 +168,27 @@ impl<'a> Event<'a> {
 /// The number and the value of a map entry.
 fn read_entry(message: Message<'_>) -> Read<(u64, Message<'_>)> {
     let (mut id, mut content) = (0, Message::default());
-    message.fields(|number, value| {
-        match number {
-            1 => id = value.number(),
-            2 => content = value.message(),
+    for field in message.fields() {
+        match field? {
+            (1, value) => id = value.number(),
+            (2, value) => content = value.message(),
             _ => {}
         }
-        Ok::<(), Broken>(())
-    })?;
+    }
     Ok((id, content))
 }
 
 fn read_kind(message: Message<'_>) -> Read<(u64, Kind<'_>)> {
     let (id, content) = read_entry(message)?;
     let (mut kind, mut display) = (Kind::default(), "");
-    content.fields(|number, value| {
-        match number {
-            2 => kind.name = value.message().text(),
-            4 => display = value.message().text(),
-            5 => kind.stats.push(value.message()),
+    for field in content.fields() {
+        match field? {
+            (2, value) => kind.name = value.message().text(),
+            (4, value) => display = value.message().text(),
+            (5, value) => kind.stats.push(value.message()),
             _ => {}
         }
-        Ok::<(), Broken>(())
-    })?;
+    }
     // On a TPU, the name of an op is the op's HLO text: `%fusion.3 = f32[8]{0} fusion(...)`.
     if kind.name.is_empty() || (kind.name.starts_with('%') && !display.is_empty()) {
         kind.name = display;

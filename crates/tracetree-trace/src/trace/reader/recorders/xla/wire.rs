@@ -35,29 +35,10 @@ impl<'a> Message<'a> {
         std::str::from_utf8(self.bytes).unwrap_or_default()
     }
 
-    /// Passes each field and its number to `each`, in order.
-    ///
-    /// # Errors
-    /// Fails if the message is broken, or if `each` fails.
-    pub(super) fn fields<E: From<Broken>>(
-        self,
-        mut each: impl FnMut(u64, Value<'a>) -> Result<(), E>,
-    ) -> Result<(), E> {
+    /// The numbers and the values of the fields, in order, up to the first field that is broken.
+    pub(super) fn fields(self) -> impl Iterator<Item = Read<(u64, Value<'a>)>> {
         let mut at = 0;
-        while at < self.bytes.len() {
-            let (number, value) = self.field(&mut at)?;
-            each(number, value)?;
-        }
-        Ok(())
-    }
-
-    /// Adds the numbers in a packed list to `list`.
-    pub(super) fn numbers(self, list: &mut Vec<u64>) -> Read<()> {
-        let mut at = 0;
-        while at < self.bytes.len() {
-            list.push(self.varint(&mut at)?);
-        }
-        Ok(())
+        std::iter::from_fn(move || (at < self.bytes.len()).then(|| self.field(&mut at)))
     }
 
     fn field(self, at: &mut usize) -> Read<(u64, Value<'a>)> {
@@ -126,7 +107,12 @@ impl<'a> Value<'a> {
     pub(super) fn add_numbers(self, list: &mut Vec<u64>) -> Read<()> {
         match self {
             Value::Number(number) => list.push(number),
-            Value::Message(packed) => packed.numbers(list)?,
+            Value::Message(packed) => {
+                let mut at = 0;
+                while at < packed.bytes.len() {
+                    list.push(packed.varint(&mut at)?);
+                }
+            }
             Value::Fixed => {}
         }
         Ok(())
@@ -138,12 +124,10 @@ mod tests {
     use super::*;
 
     fn fields(bytes: &[u8]) -> Read<Vec<(u64, u64)>> {
-        let mut found = Vec::new();
-        Message::new(bytes).fields(|number, value| {
-            found.push((number, value.number() + value.message().bytes.len() as u64));
-            Ok::<(), Broken>(())
-        })?;
-        Ok(found)
+        let shown = |(number, value): (u64, Value<'_>)| {
+            (number, value.number() + value.message().bytes.len() as u64)
+        };
+        Message::new(bytes).fields().map(|field| field.map(shown)).collect()
     }
 
     #[test]
