@@ -81,13 +81,8 @@ fn pick_near<T: Number, D: Distance>(column: &Near<T, D>, kept: &[EventId]) -> N
 }
 
 fn pick_sparse<T: Clone>(column: &Sparse<T>, kept: &[EventId]) -> Sparse<T> {
-    let mut picked = Sparse::default();
-    for (new, &old) in kept.iter().enumerate() {
-        if let Some(value) = column.get(old) {
-            picked.push(EventId(new as u32), value.clone());
-        }
-    }
-    picked
+    let entry = |(&old, new)| Some((EventId(new), column.get(old)?.clone()));
+    kept.iter().zip(0..).filter_map(entry).collect()
 }
 
 #[cfg(test)]
@@ -107,9 +102,7 @@ mod tests {
     /// A column with a value for each of the four events. The function `value` computes the value
     /// from the event's number.
     fn filled<T>(value: impl Fn(u32) -> T) -> Sparse<T> {
-        let mut column = Sparse::default();
-        (0..4).for_each(|event| column.push(EventId(event), value(event)));
-        column
+        (0..4).map(|event| (EventId(event), value(event))).collect()
     }
 
     /// A trace of four events with different values in every column.

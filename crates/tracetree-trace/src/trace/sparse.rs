@@ -17,6 +17,15 @@ impl<T> Default for Sparse<T> {
     }
 }
 
+impl<T> FromIterator<(EventId, T)> for Sparse<T> {
+    /// Collects values whose events ascend.
+    fn from_iter<I: IntoIterator<Item = (EventId, T)>>(entries: I) -> Sparse<T> {
+        let mut column = Sparse::default();
+        entries.into_iter().for_each(|(event, value)| column.push(event, value));
+        column
+    }
+}
+
 impl<T> Sparse<T> {
     /// Appends a value. Events must be appended in ascending order.
     pub(crate) fn push(&mut self, event: EventId, value: T) {

@@ -19,7 +19,6 @@ use super::strings::Strings;
 use crate::trace::columns::Trace;
 use crate::trace::communication::is_communication_kernel;
 use crate::trace::ids::{EventId, ThreadId};
-use crate::trace::sparse::Sparse;
 use crate::trace::time::Nanos;
 
 /// Maximum plausible duration: no profile takes 30 days.
@@ -77,7 +76,10 @@ pub(super) fn drop_overlong(trace: &mut Trace, strings: &Strings, odd: &mut Oddi
         return;
     }
     let overlong = dropped.iter().map(|&event| (event, trace.duration(event)));
-    trace.recorded_durations = merged(&trace.recorded_durations, overlong);
+    let recorded = trace.recorded_durations.iter().map(|(event, &duration)| (event, duration));
+    let mut recorded: Vec<(EventId, Nanos)> = recorded.chain(overlong).collect();
+    recorded.sort_unstable();
+    trace.recorded_durations = recorded.into_iter().collect();
     for event in dropped {
         trace.durations.set(event.index(), Nanos::ZERO);
     }
@@ -113,18 +115,6 @@ fn contradicts(trace: &Trace, event: EventId, next: EventId) -> bool {
 fn is_communication(trace: &Trace, strings: &Strings, event: EventId) -> bool {
     let name = strings.get(trace.name_id(event));
     trace.collectives.get(event).is_some() || is_communication_kernel(name)
-}
-
-/// Adds values to a column, and keeps the column sorted by event.
-fn merged(column: &Sparse<Nanos>, more: impl Iterator<Item = (EventId, Nanos)>) -> Sparse<Nanos> {
-    let mut all: Vec<(EventId, Nanos)> =
-        column.iter().map(|(event, &value)| (event, value)).chain(more).collect();
-    all.sort_unstable();
-    let mut merged = Sparse::default();
-    for (event, value) in all {
-        merged.push(event, value);
-    }
-    merged
 }
 
 #[cfg(test)]

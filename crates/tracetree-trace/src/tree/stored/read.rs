@@ -268,9 +268,7 @@ fn in_order<U>(entries: Vec<(usize, U)>, event_of: &[u32]) -> Result<Sparse<U>, 
         }
     }
     of_events.sort_by_key(|(event, _)| *event);
-    let mut column = Sparse::default();
-    of_events.into_iter().for_each(|(event, value)| column.push(EventId(event), value));
-    Ok(column)
+    Ok(of_events.into_iter().map(|(event, value)| (EventId(event), value)).collect())
 }
 
 /// Stores in the trace, for each captured call, the graph launch above it and the GPU events that
