@@ -19,17 +19,16 @@ use std::hash::Hasher;
 pub(super) struct Records {
     list: Vec<Arguments>,
     by_content: FxHashMap<Arguments, u32>,
-    raw: Vec<u8>,
-    seen: Vec<Seen>,
-    by_raw: HashTable<u32>,
+    by_raw: HashTable<Seen>,
 }
 
-/// The raw form of four lists that already have a record. The bytes of the raw form end at `end` in
-/// the field `raw` of [`Records`].
+/// The raw form of four lists that already have a record.
 #[derive(Debug)]
 struct Seen {
+    hash: u64,
     shape: [u32; 4],
-    end: usize,
+    /// The bytes of the four lists, one list after the other.
+    raw: Box<[u8]>,
     record: u32,
     marks: Marks,
 }
@@ -45,16 +44,13 @@ impl Records {
         let shape = lists.map(shape);
         let raw = lists.map(|list| raw(&list));
         let hash = hash(&raw);
-        let same = |&at: &u32| {
-            let seen = &self.seen[at as usize];
-            seen.shape == shape && equals(&self.raw[..seen.end], &raw)
-        };
-        if let Some(&at) = self.by_raw.find(hash, same) {
-            let seen = &self.seen[at as usize];
+        let same = |seen: &Seen| seen.shape == shape && equals(&seen.raw, &raw);
+        if let Some(seen) = self.by_raw.find(hash, same) {
             return (seen.record, seen.marks);
         }
         let (record, marks) = self.add(lists, strings);
-        self.remember(hash, raw, Seen { shape, end: 0, record, marks });
+        let seen = Seen { hash, shape, raw: raw.concat().into(), record, marks };
+        self.by_raw.insert_unique(hash, seen, |seen| seen.hash);
         (record, marks)
     }
 
@@ -75,18 +71,6 @@ impl Records {
             u32::try_from(self.list.len()).expect("fewer records than events") - 1
         });
         (id, marks)
-    }
-
-    fn remember(&mut self, hash: u64, raw: [&[u8]; 4], mut seen: Seen) {
-        let at = u32::try_from(self.seen.len()).expect("fewer forms than events");
-        raw.iter().for_each(|part| self.raw.extend_from_slice(part));
-        seen.end = self.raw.len();
-        self.seen.push(seen);
-        let (bytes, seen) = (&self.raw, &self.seen);
-        self.by_raw.insert_unique(hash, at, |&at| {
-            let seen = &seen[at as usize];
-            self::hash(&split(&bytes[..seen.end], seen.shape))
-        });
     }
 }
 
@@ -127,27 +111,15 @@ fn hash(parts: &[&[u8]; 4]) -> u64 {
     hasher.finish()
 }
 
-/// Whether `bytes` ends with the four lists. The caller has already checked that the lengths are
+/// Whether `bytes` consists of the four lists. The caller has already checked that the lengths are
 /// equal.
 fn equals(bytes: &[u8], parts: &[&[u8]; 4]) -> bool {
     let mut rest = bytes;
-    parts.iter().rev().all(|part| {
-        let (before, last) = rest.split_at(rest.len() - part.len());
-        rest = before;
-        strings::equal(last, part)
+    parts.iter().all(|part| {
+        let (first, after) = rest.split_at(part.len());
+        rest = after;
+        strings::equal(first, part)
     })
-}
-
-/// Splits off the four lists at the end of `bytes`.
-fn split(bytes: &[u8], shape: [u32; 4]) -> [&[u8]; 4] {
-    let mut end = bytes.len();
-    let mut parts = [&bytes[..0]; 4];
-    for at in (0..4).rev() {
-        let start = end - (shape[at] >> 1) as usize;
-        parts[at] = &bytes[start..end];
-        end = start;
-    }
-    parts
 }
 
 #[cfg(test)]
