@@ -360,7 +360,7 @@ fn phases(trace: &Trace, found: &[Annotation]) -> Vec<&'static str> {
     };
     // A backward op records the thread of its forward op, so one backward op proves that both
     // passes ran.
-    let backward = trace.sequences().iter().any(|(_, sequence)| sequence.forward_thread != 0);
+    let backward = trace.sequences.iter().any(|(_, sequence)| sequence.forward_thread != 0);
     let training = backward || says(Phase::TrainBackward) || says(Phase::TrainOptimizer);
     let has = |phase: &Phase| match phase {
         Phase::TrainForward => training && (backward || says(*phase)),

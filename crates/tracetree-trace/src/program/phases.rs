@@ -153,7 +153,7 @@ fn backward_ops(tree: &CallTree) -> Vec<bool> {
             name.starts_with("autograd::engine::") || name.starts_with("torch::autograd::")
         });
         let numbered = || {
-            let sequence = trace.sequences().get(event);
+            let sequence = trace.sequences.get(event);
             sequence.is_some_and(|sequence| sequence.forward_thread != 0)
         };
         Some(named || numbered())

@@ -176,7 +176,7 @@ impl Votes {
 /// events with such categories, so the categories are also looked up among the ignored events.
 fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
     let ignored = trace.left_out().iter().map(|(category, _)| &**category);
-    let of_category = trace.accelerator().into_iter().chain(ignored).find_map(|category| {
+    let of_category = trace.accelerator.into_iter().chain(ignored).find_map(|category| {
         let name = category.to_ascii_lowercase();
         let known = CATEGORIES.iter().find(|(mark, _)| name.contains(mark));
         known.map(|&(_, vendor)| (vendor, format!("category {category}")))

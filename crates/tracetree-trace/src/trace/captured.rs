@@ -73,11 +73,6 @@ impl Trace {
         (0..end).map(EventId)
     }
 
-    /// The captured calls.
-    pub(crate) fn captured_calls(&self) -> &Sparse<CapturedCall> {
-        &self.captured
-    }
-
     /// For each graph launch with captured calls, returns an offset and the uid of the launch, in
     /// the order of the captured calls. The uid of a captured call is the offset plus the call's
     /// position in the capture file.

@@ -183,6 +183,7 @@ pub struct Trace {
     pub(crate) event_arguments: Vec<u32>,
     pub(crate) correlations: Sparse<i64>,
     pub(crate) external_ids: Sparse<i64>,
+    /// The key that links an op with its forward or backward ops.
     pub(crate) sequences: Sparse<Sequence>,
     /// For each GPU event, the index of its stream in `all_streams`.
     pub(crate) streams: Sparse<u32>,
@@ -191,6 +192,8 @@ pub struct Trace {
     pub(crate) graph_nodes: Sparse<u64>,
     pub(crate) graphs: Sparse<u64>,
     pub(crate) regions: Sparse<TextId>,
+    /// `args.kernel` of a runtime call: the name of the kernel that the call launches, if ROCm
+    /// reports it.
     pub(crate) launched_kernels: Sparse<TextId>,
     pub(crate) grids: Sparse<Grid>,
     pub(crate) captured: Sparse<CapturedCall>,
@@ -346,11 +349,6 @@ impl Trace {
         &self.external_ids
     }
 
-    /// The key that links an op with its forward or backward ops.
-    pub(crate) fn sequences(&self) -> &Sparse<Sequence> {
-        &self.sequences
-    }
-
     /// Device and stream on which a GPU event ran; `None` for all other events.
     pub fn stream(&self, event: EventId) -> Option<Stream> {
         self.streams.get(event).map(|&at| self.all_streams[at as usize])
@@ -377,12 +375,6 @@ impl Trace {
     /// captured, as PyTorch writes it with `export_chrome_trace(…, cuda_graph_annotations=…)`.
     pub fn regions(&self) -> &Sparse<TextId> {
         &self.regions
-    }
-
-    /// `args.kernel` of a runtime call: the name of the kernel that the call launches, if ROCm
-    /// reports it.
-    pub(crate) fn launched_kernels(&self) -> &Sparse<TextId> {
-        &self.launched_kernels
     }
 
     /// `args.grid` and `args.block` of a kernel, or of the runtime call that launches it.
@@ -430,12 +422,6 @@ impl Trace {
         &self.recorded_durations
     }
 
-    /// What the trace states about the order and the nesting of its host calls; empty for a trace
-    /// with finer times than whole microseconds.
-    pub(crate) fn stated(&self) -> &Sparse<Stated> {
-        &self.stated
-    }
-
     /// Points of flow arrows in file order. With [`ReadOptions::without_flows`], only those that
     /// show which call launched a GPU event.
     ///
@@ -457,11 +443,6 @@ impl Trace {
     #[doc(hidden)]
     pub fn overheads(&self) -> &[Overhead] {
         &self.overheads
-    }
-
-    /// The category of the events of an accelerator that has a category of its own.
-    pub(crate) fn accelerator(&self) -> Option<&'static str> {
-        self.accelerator
     }
 
     /// An interned string.

@@ -44,7 +44,7 @@ impl CallTree {
     /// For each (thread, sequence number), the forward op that starts last.
     fn forward_ops(&self) -> FxHashMap<(ThreadId, i64), CallId> {
         let mut ops: FxHashMap<(ThreadId, i64), CallId> = FxHashMap::default();
-        for (event, sequence) in self.trace().sequences().iter() {
+        for (event, sequence) in self.trace().sequences.iter() {
             if sequence.forward_thread != 0 || sequence.number < 0 {
                 continue;
             }
@@ -61,7 +61,7 @@ impl CallTree {
 
     /// The outermost backward ops with their sequence numbers and forward thread numbers.
     fn backward_ops(&self) -> Vec<(CallId, i64, i64)> {
-        let sequences = self.trace().sequences();
+        let sequences = &self.trace().sequences;
         let same_above = |call: CallId, event: EventId| {
             self.ancestors(call).filter_map(|above| self.event(above)).any(|above| {
                 sequences.get(above).is_some() && sequences.get(above) == sequences.get(event)

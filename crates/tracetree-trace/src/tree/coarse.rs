@@ -46,7 +46,7 @@ pub(super) struct Positions {
 /// if the times of the trace are fine enough to show the positions, or if the trace states nothing
 /// else.
 pub(super) fn positions(trace: &Trace, threads: &[Vec<(Nanos, EventId)>]) -> Option<Positions> {
-    if trace.stated().is_empty() {
+    if trace.stated.is_empty() {
         return None;
     }
     let threads: Vec<Vec<Call>> = threads.iter().map(|calls| in_order(trace, calls)).collect();
@@ -100,7 +100,7 @@ impl Call {
             | Category::GpuUserAnnotation => Kind::Op,
         };
         let name = if kind == Kind::Frame { TextId::EMPTY } else { trace.name_id(event) };
-        let mut stated = trace.stated().get(event).copied().unwrap_or_default();
+        let mut stated = trace.stated.get(event).copied().unwrap_or_default();
         if kind == Kind::Runtime {
             stated.order = trace.correlations().get(event).copied().filter(|&id| id > 0);
         }

@@ -28,7 +28,7 @@ impl Grafts {
         let mut grafts = Grafts::default();
         let mut launches: FxHashMap<Uid, Option<EventId>> = FxHashMap::default();
         let mut calls: Vec<(CapturedCall, EventId)> =
-            trace.captured_calls().iter().map(|(event, &call)| (call, event)).collect();
+            trace.captured.iter().map(|(event, &call)| (call, event)).collect();
         calls.sort_unstable_by_key(|(call, _)| (call.launch, call.position));
         for (call, event) in calls {
             let launch = launches.entry(call.launch).or_insert_with(|| trace.event_at(call.launch));

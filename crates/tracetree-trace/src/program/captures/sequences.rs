@@ -60,7 +60,7 @@ impl Launched {
         let launched = |&(at, kind): &(u32, LaunchKind)| {
             let event = graph.calls[at as usize].event;
             let call = tree.call_of(event).expect("every captured call is in its tree");
-            let name = trace.launched_kernels().get(event).map(|&name| trace.text(name));
+            let name = trace.launched_kernels.get(event).map(|&name| trace.text(name));
             let op = tree.ancestors(call).find(|&above| tree.kind(above) == CallKind::Op);
             let before = std::mem::replace(&mut last, op);
             Launched {

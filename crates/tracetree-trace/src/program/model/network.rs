@@ -114,7 +114,7 @@ impl<'t> Network<'t> {
 /// Whether the trace contains training. In training, at least one backward op names the thread of
 /// its forward op.
 fn is_training(tree: &CallTree) -> bool {
-    tree.trace().sequences().iter().any(|(_, sequence)| sequence.forward_thread != 0)
+    tree.trace().sequences.iter().any(|(_, sequence)| sequence.forward_thread != 0)
 }
 
 /// Module calls that are not inside another module. Modules that only wrap a model do not count.

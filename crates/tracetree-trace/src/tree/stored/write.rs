@@ -187,7 +187,7 @@ impl<'t> Writer<'t> {
             let texts = [grid.grid, grid.block].map(|id| self.text_id(id));
             self.stored.grids.push(at, texts);
         }
-        if let Some(sequence) = trace.sequences().get(event) {
+        if let Some(sequence) = trace.sequences.get(event) {
             let number = sequence.number - self.last_sequence;
             self.last_sequence = sequence.number;
             self.stored.sequences.push(at, (number, sequence.forward_thread));
