@@ -116,17 +116,8 @@ impl Trace {
     /// the events.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, or if its beginning is not JSON.
-    #[doc(hidden)]
-    pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
-        Trace::read_header_with(path, &ReadOptions::default())
-    }
-
-    /// Same as [`Trace::read_header`], but with options.
-    ///
-    /// # Errors
-    /// Fails for the same reasons as [`Trace::read_header`]. Also fails if the text exceeds a limit
-    /// of the options or, with [`ReadOptions::strict`], if the text is damaged.
+    /// Fails if the file cannot be read, if its beginning is not JSON, if the text exceeds a limit
+    /// of the options, or, with [`ReadOptions::strict`], if the text is damaged.
     #[doc(hidden)]
     pub fn read_header_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Header> {
         let path = path.as_ref();
