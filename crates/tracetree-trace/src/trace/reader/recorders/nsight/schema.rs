@@ -14,20 +14,6 @@ pub(super) struct Table {
     pub(super) unread: Option<&'static str>,
 }
 
-impl Table {
-    /// The table that lists all tables.
-    pub(super) fn master() -> Table {
-        let columns = ["type", "name", "tbl_name", "rootpage", "sql"];
-        Table {
-            name: "sqlite_master".to_owned(),
-            root: 1,
-            columns: columns.map(str::to_owned).to_vec(),
-            row_id: None,
-            unread: None,
-        }
-    }
-}
-
 /// Words that begin a table constraint instead of a column definition.
 const CONSTRAINTS: [&str; 5] = ["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"];
 

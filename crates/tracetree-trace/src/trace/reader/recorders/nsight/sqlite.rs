@@ -19,6 +19,9 @@ use std::io::{BufReader, Read};
 /// The first bytes of every SQLite database.
 pub(super) const MAGIC: &[u8] = b"SQLite format 3\0";
 
+/// The definition of the table that lists all tables.
+const MASTER: &str = "CREATE TABLE sqlite_master (type, name, tbl_name, rootpage, sql)";
+
 /// Maximum depth of a B-tree. A valid B-tree cannot be deeper, because each inner page has at least
 /// two children, and there are at most 2^32 pages.
 const DEEPEST: usize = 32;
@@ -136,7 +139,7 @@ impl<'a> Database<'a> {
     /// # Errors
     /// Fails if the schema is damaged.
     pub(super) fn tables(&mut self) -> Result<Vec<Table>> {
-        let master = Table::master();
+        let master = schema::table("sqlite_master".to_owned(), 1, MASTER);
         let mut tables = Vec::new();
         self.rows(&master, &["type", "name", "rootpage", "sql"], |row| {
             if let [
