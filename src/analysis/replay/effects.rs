@@ -5,7 +5,6 @@ use super::mix::{Changed, How, Mix, PartsOfChange, Taken};
 use super::owners::Owners;
 use super::patch::Unchanged;
 use super::path::{CriticalPath, PathPart};
-use super::play::{AsRecorded, Program};
 use super::reason::Reason;
 use super::recorded::Recorded;
 use super::scenario::Scenario;
@@ -154,8 +153,7 @@ impl Replays {
         let recorded = PerSide::new(baseline?, candidate?);
         let steps = PerSide::from_fn(|side| recorded[side].measured.steps.len().max(1) as i64);
         let compared = PerSide::from_fn(|side| wall.totals(side).steps.max(1) as i64);
-        let end = |side: Side| Program::of(&recorded[side], &AsRecorded).play().end;
-        let ends = PerSide::from_fn(end);
+        let ends = PerSide::from_fn(|side| recorded[side].replay(&Scenario::RECORDED).end);
         Ok(Replays { recorded, steps, compared, ends })
     }
 
@@ -319,15 +317,13 @@ impl Replays {
     #[doc(hidden)]
     pub fn bounds(&self, diff: &TraceDiff, ledger: &Ledger, changes: &Changes) -> Bounds {
         let (mix, none) = (self.mix(diff, ledger, changes), Taken::default());
-        let programs = self.recorded.as_ref().map(|recorded| Program::of(recorded, &AsRecorded));
         Bounds {
             host: self.effect(&mix, &Taken { host: true, ..none }),
             kernels: self.effect(&mix, &Taken { works: true, ..none }),
             checks: PerSide::from_fn(|side| self.check(side)),
-            limits: Limit::ALL.map(|limit| {
-                PerSide::from_fn(|side| self.step_time_at(diff, side, limit, &programs[side]))
-            }),
-            paths: PerSide::from_fn(|side| self.path(side, &programs[side])),
+            limits: Limit::ALL
+                .map(|limit| PerSide::from_fn(|side| self.step_time_at(diff, side, limit))),
+            paths: PerSide::from_fn(|side| self.path(side)),
         }
     }
 }
@@ -352,13 +348,7 @@ pub struct Bounds {
 
 impl Replays {
     /// The lower bound of a side's step time under an assumption.
-    fn step_time_at(
-        &self,
-        diff: &TraceDiff,
-        side: Side,
-        limit: Limit,
-        program: &Program<'_>,
-    ) -> Nanos {
+    fn step_time_at(&self, diff: &TraceDiff, side: Side, limit: Limit) -> Nanos {
         let tree = diff.tree(side);
         let communication = diff.program(side).communication();
         let recorded = Scenario::RECORDED;
@@ -370,13 +360,13 @@ impl Replays {
             Limit::Waits => Scenario { waits: &is_no_wait, ..recorded },
             Limit::Communication => Scenario { work: &hidden, ..recorded },
         };
-        Nanos(program.at(&scenario).play().end / self.steps[side])
+        self.step_time(side, &scenario)
     }
 
-    fn path(&self, side: Side, program: &Program<'_>) -> PathRange {
+    fn path(&self, side: Side) -> PathRange {
         let path = |factor: f64| {
             let scenario = Scenario { work: &move |_| factor, ..Scenario::RECORDED };
-            let CriticalPath(times) = CriticalPath::of(&program.at(&scenario));
+            let CriticalPath(times) = self.recorded[side].critical_path(&scenario);
             times.map(|time| Nanos(time / self.steps[side]))
         };
         let [faster, time, slower] = NEAR.map(path);

@@ -25,7 +25,6 @@ pub(super) enum Do {
 /// A GPU event to replay.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlayWork<'r> {
-    pub(super) call: CallId,
     pub(super) time: i64,
     pub(super) stream: u32,
     pub(super) kind: WorkKind,
@@ -38,9 +37,8 @@ pub(super) struct PlayWork<'r> {
 pub(super) struct Program<'r> {
     pub(super) line: Vec<Do>,
     pub(super) works: Vec<PlayWork<'r>>,
-    /// For each wait: the waiting call, the awaited events, and the time from the end of these events until the
-    /// call returns.
-    pub(super) waits: Vec<(CallId, &'r [Behind], i64)>,
+    /// For each wait: the awaited events, and the time from the end of these events until the waiting call returns.
+    pub(super) waits: Vec<(&'r [Behind], i64)>,
     /// Time at which each stream finishes the work launched before the window.
     pub(super) before: Vec<i64>,
     /// Host time is added to the last entry of `line` only if the entry's position is at least this.
@@ -118,7 +116,7 @@ impl<'r> Program<'r> {
                 let wait = &recorded.waits[at as usize];
                 if speed.waits(wait.call) {
                     self.line.push(Do::Wait(self.waits.len() as u32));
-                    self.waits.push((wait.call, &wait.targets, speed.host(wait.latency)));
+                    self.waits.push((&wait.targets, speed.host(wait.latency)));
                 }
             }
         }
@@ -127,7 +125,6 @@ impl<'r> Program<'r> {
     pub(super) fn push(&mut self, recorded: &'r Recorded, at: usize, speed: &impl Speed) {
         let work = &recorded.works[at];
         self.works.push(PlayWork {
-            call: work.call,
             time: speed.work(work.call, work.time),
             stream: work.stream,
             kind: work.kind,
@@ -141,24 +138,6 @@ impl<'r> Program<'r> {
         if let Point::Step(_) = item.point {
             self.line.push(Do::Step);
         }
-    }
-
-    /// Returns this program with the durations that `speed` returns.
-    pub(super) fn at(&self, speed: &impl Speed) -> Program<'r> {
-        let mut program = self.clone();
-        for part in &mut program.line {
-            if let Do::Host(time) | Do::Call(time) = part {
-                *time = speed.host(*time);
-            }
-        }
-        for work in &mut program.works {
-            work.time = speed.work(work.call, work.time);
-        }
-        for (call, targets, latency) in &mut program.waits {
-            *targets = if speed.waits(*call) { *targets } else { &[] };
-            *latency = speed.host(*latency);
-        }
-        program
     }
 
     /// Replays the program.
@@ -233,7 +212,7 @@ impl State<'_> {
                     }
                 }
                 Do::Wait(at) => {
-                    let (_, targets, latency) = program.waits[at as usize];
+                    let (targets, latency) = program.waits[at as usize];
                     let mut by = None;
                     for target in targets {
                         if let Some((end, work)) = self.ends.back(*target)
@@ -345,7 +324,6 @@ mod tests {
     fn waits_after(host: i64) -> i64 {
         let typical = Typical::default();
         let works = vec![PlayWork {
-            call: CallId(0),
             time: 8_000,
             stream: 0,
             kind: WorkKind(0),
@@ -354,8 +332,7 @@ mod tests {
             typical: &typical,
         }];
         let line = vec![Do::Launch(0, 1), Do::Host(1_000 * host), Do::Wait(0), Do::Step];
-        let waits: Vec<(CallId, &[Behind], i64)> =
-            vec![(CallId(0), &[Behind { stream: 0, back: 0 }], 4_000)];
+        let waits: Vec<(&[Behind], i64)> = vec![(&[Behind { stream: 0, back: 0 }], 4_000)];
         Program { line, works, waits, ..Program::default() }.play().end / 1_000
     }
 
