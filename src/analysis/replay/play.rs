@@ -45,32 +45,28 @@ pub(super) struct Program<'r> {
     pub(super) part: usize,
 }
 
-/// Durations that replace the recorded durations in a replay.
+/// Durations that replace the recorded durations in a replay. By default, nothing is replaced.
 pub(super) trait Speed {
     /// Returns the host time to use in place of a recorded host time.
-    fn host(&self, time: i64) -> i64;
+    fn host(&self, time: i64) -> i64 {
+        time
+    }
+
     /// Returns the duration to use in place of the recorded duration of a GPU event.
-    fn work(&self, call: CallId, time: i64) -> i64;
+    fn work(&self, _call: CallId, time: i64) -> i64 {
+        time
+    }
+
     /// Whether the host waits at a call; `false` removes a recorded wait.
-    fn waits(&self, call: CallId) -> bool;
+    fn waits(&self, _call: CallId) -> bool {
+        true
+    }
 }
 
 /// No replacement: the replay uses the recorded durations.
 pub(super) struct AsRecorded;
 
-impl Speed for AsRecorded {
-    fn host(&self, time: i64) -> i64 {
-        time
-    }
-
-    fn work(&self, _: CallId, time: i64) -> i64 {
-        time
-    }
-
-    fn waits(&self, _: CallId) -> bool {
-        true
-    }
-}
+impl Speed for AsRecorded {}
 
 impl<'r> Program<'r> {
     /// Creates the program of a recording, with the durations that `speed` returns.
@@ -302,16 +298,8 @@ impl Clock {
 pub(super) struct AtClock(pub(super) Clock, pub(super) Side);
 
 impl Speed for AtClock {
-    fn host(&self, time: i64) -> i64 {
-        time
-    }
-
     fn work(&self, _: CallId, time: i64) -> i64 {
         self.0.at(self.1, time)
-    }
-
-    fn waits(&self, _: CallId) -> bool {
-        true
     }
 }
 
