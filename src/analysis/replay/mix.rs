@@ -298,7 +298,7 @@ impl<'r> Mix<'r> {
         let is_mixed = !own_inner.is_empty() || !other_inner.is_empty();
         let takes_all = is_mixed && all.all(|(of, at)| is_taken(of, at));
         if takes_all {
-            self.put_all(other, other_inner, program);
+            self.put(other, other_inner, &AsRecorded, |_| true, program);
         } else if is_mixed {
             self.put(side, own_inner, &AsRecorded, |change| !taken.has(change), program);
             self.put(other, other_inner, &AsRecorded, |change| taken.has(change), program);
@@ -345,15 +345,6 @@ impl<'r> Mix<'r> {
         let [own, others] = [self.sides[side].items[own], self.sides[other].items[others]];
         program.host(if takes_host { others.time } else { own.time }, own.in_call);
         self.anchor(side, own, others, taken, program);
-    }
-
-    /// Adds items to a program, with their recorded durations.
-    fn put_all(&self, side: Side, items: Range<usize>, program: &mut Program<'r>) {
-        for item in &self.sides[side].items[items] {
-            program.host(item.time, item.in_call);
-            program.act(self.sides[side], item.action, &AsRecorded);
-            program.step(item);
-        }
     }
 
     /// Adds items of one side to a program. The host time before an item is added only if `is_wanted` is true
