@@ -110,13 +110,13 @@ pub struct PathRange {
 /// The dependency graphs of both sides. The replays of these graphs have been checked against the recordings.
 #[derive(Debug)]
 pub struct Replays {
-    recorded: PerSide<Recorded>,
+    pub(super) recorded: PerSide<Recorded>,
     /// Number of steps in each recording.
     steps: PerSide<i64>,
     /// Number of compared steps on each side.
-    compared: PerSide<i64>,
+    pub(super) compared: PerSide<i64>,
     /// Time at which the replay of each side ends if nothing is changed.
-    ends: PerSide<i64>,
+    pub(super) ends: PerSide<i64>,
 }
 
 impl Replays {
@@ -157,24 +157,9 @@ impl Replays {
         Ok(Replays { recorded, steps, compared, ends })
     }
 
-    /// The dependency graph of a side.
-    pub fn recorded(&self, side: Side) -> &Recorded {
-        &self.recorded[side]
-    }
-
     /// The step time of a side in a scenario.
     pub(crate) fn step_time(&self, side: Side, scenario: &Scenario<'_>) -> Nanos {
         Nanos(self.recorded[side].replay(scenario).end / self.steps[side])
-    }
-
-    /// Number of compared steps on each side.
-    pub(super) fn compared(&self) -> PerSide<i64> {
-        self.compared
-    }
-
-    /// Time at which the replay of each side ends if nothing is changed.
-    pub(super) fn ends(&self) -> PerSide<i64> {
-        self.ends
     }
 
     pub(super) fn mix(&self, diff: &TraceDiff, ledger: &Ledger, changes: &Changes) -> Mix<'_> {

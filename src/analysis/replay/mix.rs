@@ -71,13 +71,14 @@ pub(super) type ItemChange = (Option<u32>, Option<u32>);
 /// The graphs of both sides, divided into segments at matched points.
 #[derive(Debug)]
 pub(super) struct Mix<'r> {
-    sides: PerSide<&'r Recorded>,
-    segments: Segments,
+    pub(super) sides: PerSide<&'r Recorded>,
+    pub(super) segments: Segments,
     parts: Vec<Part>,
     items: PerSide<Vec<ItemChange>>,
     /// The change that each GPU event belongs to, on each side.
     works: PerSide<Vec<Option<u32>>>,
-    clock: Clock,
+    /// How much slower the same work runs on one side.
+    pub(super) clock: Clock,
 }
 
 /// Which parts of a graph contain something of a change.
@@ -172,21 +173,6 @@ impl<'r> Mix<'r> {
     pub(super) fn streams(&self) -> usize {
         let PerSide { baseline, candidate } = self.sides.map(|side| side.streams.len());
         baseline.max(candidate)
-    }
-
-    /// The graphs of both sides.
-    pub(super) fn sides(&self) -> PerSide<&'r Recorded> {
-        self.sides
-    }
-
-    /// The segments of both sides.
-    pub(super) fn segments(&self) -> &Segments {
-        &self.segments
-    }
-
-    /// How much slower the same work runs on one side.
-    pub(super) fn clock(&self) -> Clock {
-        self.clock
     }
 
     /// The changes that an item and the host time before it belong to.

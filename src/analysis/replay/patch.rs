@@ -86,7 +86,7 @@ impl<'m, 'r> Unchanged<'m, 'r> {
             state.run(&program, &program.line[starts[first]..starts[next]], &mut |_| {});
         }
         let end = state.end();
-        let reach = Reach::of(mix.sides());
+        let reach = Reach::of(mix.sides);
         Unchanged { mix, side, program, starts, points, lists: state.ends.into_lists(), end, reach }
     }
 

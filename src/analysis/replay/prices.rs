@@ -116,14 +116,14 @@ impl Replays {
     fn prices(&self, diff: &TraceDiff, mix: &Mix<'_>, changes: &Changes) -> Prices {
         let of_changes = self.prices_of_changes(mix, changes);
         let end = |program: &Program<'_>| program.play().end;
-        let recorded = self.ends();
+        let recorded = self.ends;
         let with = |how: How| -> Ends {
             let taken = Taken { changes: Changed::All, how, ..Taken::default() };
             PerSide::from_fn(|side| end(&mix.with(side, &taken)))
         };
         let has_changes = !changes.list().is_empty();
         let cut = if has_changes { with(How::Cut) } else { recorded };
-        let rest = Rest::of(diff, mix, self.compared());
+        let rest = Rest::of(diff, mix, self.compared);
         let mut last: Ends = if has_changes {
             PerSide::from_fn(|side| end(&rest.with(side, Part::Changes)))
         } else {
@@ -141,7 +141,7 @@ impl Replays {
         };
         let _before = next(Part::Before);
         let per_step =
-            |time: PerSide<i64>| PerSide::from_fn(|side| Nanos(time[side] / self.compared()[side]));
+            |time: PerSide<i64>| PerSide::from_fn(|side| Nanos(time[side] / self.compared[side]));
         let waits = rest.ranges.iter().enumerate().map(|(at, range)| WaitPrice {
             name: range.name.clone(),
             time: per_step(range.time),
@@ -183,15 +183,15 @@ impl Replays {
                 row.map_or(1.0, |row| factors[side][row])
             };
             let scenario = Scenario { work: &factor, ..Scenario::RECORDED };
-            self.recorded(side).replay(&scenario).end
+            self.recorded[side].replay(&scenario).end
         });
-        self.price(PerSide::default(), difference(with, self.ends()))
+        self.price(PerSide::default(), difference(with, self.ends))
     }
 
     /// The price per step: what the baseline gains and what the candidate loses if a part is exchanged. `cut` is counted
     /// on both sides, and the mean of both sides is counted of `swapped`.
     fn price(&self, cut: PerSide<i64>, swapped: PerSide<i64>) -> Nanos {
-        let steps = self.compared().map(i128::from);
+        let steps = self.compared.map(i128::from);
         let gain = |side: Side| 2 * i128::from(cut[side]) + i128::from(swapped[side]);
         let gained =
             gain(Side::Baseline) * steps.candidate - gain(Side::Candidate) * steps.baseline;

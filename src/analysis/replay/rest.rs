@@ -94,9 +94,9 @@ pub(super) struct Rest<'m, 'r> {
 impl<'m, 'r> Rest<'m, 'r> {
     /// Finds what differs. `compared` is the number of compared steps of each side.
     pub(super) fn of(diff: &TraceDiff, mix: &'m Mix<'r>, compared: PerSide<i64>) -> Rest<'m, 'r> {
-        let (gaps, names) = gaps(diff, mix.sides());
+        let (gaps, names) = gaps(diff, mix.sides);
         let mut segments: Vec<Times> =
-            mix.segments().iter().map(|segment| times(mix, &segment, &gaps)).collect();
+            mix.segments.iter().map(|segment| times(mix, &segment, &gaps)).collect();
         let mut sums = vec![PerSide::<i64>::default(); names.len()];
         for (range, time) in segments.iter().flat_map(|times| &times.waits) {
             for side in Side::BOTH {
@@ -139,7 +139,7 @@ impl<'m, 'r> Rest<'m, 'r> {
         phases.order_by_key(|&(phase, _)| phase);
         let is_communication = PerSide::from_fn(|side| {
             let communication: &Communication = diff.program(side).communication();
-            let works = mix.sides()[side].works.iter();
+            let works = mix.sides[side].works.iter();
             works.map(|work| communication.is(diff.tree(side), work.call)).collect()
         });
         Rest { mix, segments, ranges, pauses, phases, is_communication }
@@ -150,7 +150,7 @@ impl<'m, 'r> Rest<'m, 'r> {
         match part {
             Part::Changes | Part::Host | Part::Clock => true,
             Part::Before => {
-                let before = self.mix.sides().map(|side| &side.before);
+                let before = self.mix.sides.map(|side| &side.before);
                 before.baseline != before.candidate
             }
             Part::Wait(at) => at < self.ranges.len(),
@@ -165,7 +165,7 @@ impl<'m, 'r> Rest<'m, 'r> {
     pub(super) fn with(&self, side: Side, last: Part) -> Program<'r> {
         let from = if last >= Part::Before { side.other() } else { side };
         let mut program = self.mix.start(from);
-        for (segment, times) in self.mix.segments().iter().zip(&self.segments) {
+        for (segment, times) in self.mix.segments.iter().zip(&self.segments) {
             self.segment(side, last, (&segment, times), &mut program);
         }
         program
@@ -188,7 +188,7 @@ impl<'m, 'r> Rest<'m, 'r> {
             times.waits.iter().map(|(_, time)| time[side]).sum::<i64>() + times.host[side];
         let wanted = if times.is_other { recorded } else { wanted };
         let mut given = Given { recorded, wanted, so_far: 0, put: 0 };
-        let (own, others) = (self.mix.sides()[side], self.mix.sides()[other]);
+        let (own, others) = (self.mix.sides[side], self.mix.sides[other]);
         for at in segment.inner(side) {
             let (point, time) = self.mix.change(side, at);
             let item = &own.items[at];
@@ -201,7 +201,7 @@ impl<'m, 'r> Rest<'m, 'r> {
             }
         }
         let is_clock = last >= Part::Clock;
-        let clock = if is_clock { Clock::EQUAL } else { self.mix.clock() };
+        let clock = if is_clock { Clock::EQUAL } else { self.mix.clock };
         self.mix.swap(side, segment, clock, |_| true, program);
         let Some([at, other_at]) = segment.anchors(side) else {
             program.host(given.rest(), false);
@@ -259,7 +259,7 @@ fn times(mix: &Mix<'_>, segment: &Segment, gaps: &PerSide<Gaps>) -> Times {
     for side in Side::BOTH {
         let inner = segment.inner(side);
         for at in segment.items[side].clone() {
-            let item: &Item = &mix.sides()[side].items[at];
+            let item: &Item = &mix.sides[side].items[at];
             let is_inner = inner.contains(&at);
             if !is_inner {
                 phases[side] = gaps[side].phases.get(at).copied();
@@ -289,7 +289,7 @@ fn times(mix: &Mix<'_>, segment: &Segment, gaps: &PerSide<Gaps>) -> Times {
         }
     }
     times.phase = if phases.baseline == phases.candidate { phases.baseline } else { None };
-    let items = &mix.sides().baseline.items;
+    let items = &mix.sides.baseline.items;
     times.until = segment.anchors(Side::Baseline).map(|[own, _]| items[own].point);
     times
 }
