@@ -47,36 +47,38 @@ impl Remedies {
 /// Compares device, versions, recording options, rank and backend.
 pub(super) fn check_conditions(diff: &TraceDiff, names: &PerSide<String>, notes: &mut Notes) {
     let headers = PerSide::from_fn(|side| diff.tree(side).trace().header());
-    let differing = [
-        Condition::of(
-            "DIFFERENT_RECORDER",
-            "the recorders capture and name events differently: compare ops rather than kernels, \
-             and check surprising rows in both files",
-            "recorders",
-            headers.map(|header| Some(header.recorder.label().to_owned())),
-        ),
-        Condition::of(
-            "DIFFERENT_DEVICE",
-            "part of the time difference is due to the different devices",
-            "devices",
-            headers.map(devices),
-        ),
-        Condition::of(
-            "DIFFERENT_RANK",
-            "compare the same rank of both runs, or pass folders that contain all ranks",
-            "ranks",
-            headers.map(|header| distributed(header, |group| group.rank.map(|r| r.to_string()))),
-        ),
-        Condition::of(
-            "DIFFERENT_BACKEND",
-            "part of the difference in communication time is due to the different libraries",
-            "communication backends",
-            headers.map(|header| distributed(header, |group| Some(group.backend.clone()))),
-        ),
-    ];
-    for condition in differing {
-        condition.note(notes);
-    }
+    // Adds a note if both sides recorded a condition with different values.
+    let mut check = |code, hint, what: &str, shown: PerSide<Option<String>>| {
+        let shown = shown.map(|text| text.filter(|text| !text.is_empty()));
+        if let PerSide { baseline: Some(one), candidate: Some(two) } = shown {
+            notes.add(code, u64::from(one != two), hint, || format!("{what}: {one} → {two}"));
+        }
+    };
+    check(
+        "DIFFERENT_RECORDER",
+        "the recorders capture and name events differently: compare ops rather than kernels, \
+         and check surprising rows in both files",
+        "recorders",
+        headers.map(|header| Some(header.recorder.label().to_owned())),
+    );
+    check(
+        "DIFFERENT_DEVICE",
+        "part of the time difference is due to the different devices",
+        "devices",
+        headers.map(devices),
+    );
+    check(
+        "DIFFERENT_RANK",
+        "compare the same rank of both runs, or pass folders that contain all ranks",
+        "ranks",
+        headers.map(|header| distributed(header, |group| group.rank.map(|r| r.to_string()))),
+    );
+    check(
+        "DIFFERENT_BACKEND",
+        "part of the difference in communication time is due to the different libraries",
+        "communication backends",
+        headers.map(|header| distributed(header, |group| Some(group.backend.clone()))),
+    );
     check_versions(headers, notes);
     check_options(names, headers, notes);
 }
@@ -115,39 +117,6 @@ fn check_options(names: &PerSide<String>, headers: PerSide<&Header>, notes: &mut
     notes.add("DIFFERENT_OPTIONS", differing.len() as u64, hint, || {
         format!("the profiler recorded {}", differing.join(", "))
     });
-}
-
-/// A recording condition, such as the device, with its values on both sides.
-struct Condition {
-    code: &'static str,
-    hint: &'static str,
-    what: &'static str,
-    shown: PerSide<Option<String>>,
-}
-
-impl Condition {
-    fn of(
-        code: &'static str,
-        hint: &'static str,
-        what: &'static str,
-        shown: PerSide<Option<String>>,
-    ) -> Condition {
-        Condition {
-            code,
-            hint,
-            what,
-            shown: shown.map(|text| text.filter(|text| !text.is_empty())),
-        }
-    }
-
-    /// Adds a note if both sides recorded the condition with different values.
-    fn note(self, notes: &mut Notes) {
-        if let PerSide { baseline: Some(one), candidate: Some(two) } = self.shown {
-            notes.add(self.code, u64::from(one != two), self.hint, || {
-                format!("{}: {one} → {two}", self.what)
-            });
-        }
-    }
 }
 
 /// The distinct names of the devices in a trace. A device without a name is described by its compute capability and its
