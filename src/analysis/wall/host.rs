@@ -11,8 +11,8 @@
 
 use super::boundaries::Boundaries;
 use super::part::Part;
-use super::sweep::{Cursors, Idle, IdleKind, Occupied, Pieces};
-use super::window::Window;
+use super::sweep::{Cursors, Idle, IdleKind, Pieces};
+use super::window::{Occupied, Window};
 use crate::order::Order as _;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};

@@ -41,7 +41,7 @@ pub use sweep::IdleKind;
 pub use window::Window;
 
 use super::account::{Ledger, Row};
-use super::steps::{StepPairs, WallBasis};
+use super::steps::StepPairs;
 use crate::diff::TraceDiff;
 use crate::program::{Measure, counted};
 use crate::side::{PerSide, Side};
@@ -49,8 +49,8 @@ use crate::trace::{Nanos, Notes};
 use crate::tree::CallId;
 use boundaries::Boundaries;
 use rows::{Collected, Collector};
-use sweep::{Occupied, Sweep};
-use window::{Ran, Recorded};
+use sweep::Sweep;
+use window::{Recorded, everything_that_ran};
 
 /// The attribution of the wall time of both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,8 +122,12 @@ impl Wall {
             let boundaries = Boundaries::of(diff, side, compared);
             match ledger.measure() {
                 Measure::GpuTime => {
-                    let within = |call| part(side, tree.running_launch(call).unwrap_or(call));
-                    let events = occupied(recorded(side), window, basis, within);
+                    let mut events = everything_that_ran(recorded(side), window, basis);
+                    for event in &mut events {
+                        if let (Some(call), Part::Window) = (event.call, event.part) {
+                            event.part = part(side, tree.running_launch(call).unwrap_or(call));
+                        }
+                    }
                     skewed += Sweep::new(tree, window, boundaries, &mut collector).run(&events);
                 }
                 Measure::HostSelfTime => {
@@ -218,25 +222,4 @@ pub(crate) fn is_of_other_steps(diff: &TraceDiff, compared: &StepPairs, row: &Ro
 /// Whether a row's call on the given side is in a step without a counterpart.
 pub(super) fn is_row_alone(diff: &TraceDiff, compared: &StepPairs, row: &Row, side: Side) -> bool {
     row.calls[side].is_some_and(|call| compared.leaves_out(diff, side, call))
-}
-
-/// All work on a side, sorted by start: the measured events, and the work that was not selected. For an event that was
-/// launched in the window, the function `within` returns the [`Part`] of the wall time to which the event's time is
-/// attributed.
-fn occupied(
-    of: Recorded<'_>,
-    window: Window,
-    basis: WallBasis,
-    within: impl Fn(CallId) -> Part,
-) -> Vec<Occupied> {
-    let occupied = |ran: Ran| Occupied {
-        call: ran.call,
-        start: ran.start,
-        end: ran.end,
-        part: match ran.call {
-            Some(call) if !ran.is_before => within(call),
-            Some(_) | None => Part::Before,
-        },
-    };
-    window::everything_that_ran(of, window, basis).into_iter().map(occupied).collect()
 }

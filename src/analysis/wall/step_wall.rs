@@ -4,6 +4,7 @@
 //! by it. The step time is the mean over the steps. The busy + idle time per step in [`Wall`](super::Wall)
 //! has the same value.
 
+use super::part::Part;
 use super::window::{Recorded, Window, everything_that_ran, window};
 use crate::analysis::steps::WallBasis;
 use crate::program::{Measure, Program};
@@ -48,7 +49,7 @@ fn before(of: Recorded<'_>, window: Window, basis: WallBasis) -> Nanos {
     for ran in all.take_while(|ran| ran.start < window.end) {
         let (_, end) = window.clip(ran.start, ran.end);
         if end > reached {
-            if ran.is_before {
+            if ran.part == Part::Before {
                 before += end - reached;
             }
             reached = end;

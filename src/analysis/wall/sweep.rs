@@ -13,7 +13,7 @@
 use super::boundaries::Boundaries;
 use super::cursor::StackCursor;
 use super::part::Part;
-use super::window::Window;
+use super::window::{Occupied, Window};
 use crate::program::is_synchronisation;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
@@ -59,16 +59,6 @@ impl IdleKind {
             IdleKind::Unknown => "unknown",
         }
     }
-}
-
-/// A measured event on the timeline.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Occupied {
-    /// The event's call; `None` for work that was not selected, because it is not in the call tree.
-    pub(super) call: Option<CallId>,
-    pub(super) start: Nanos,
-    pub(super) end: Nanos,
-    pub(super) part: Part,
 }
 
 /// A piece of a gap, with a single kind and owner.

@@ -15,6 +15,7 @@
 //! it runs before the first event on the same stream that was launched in the window. If no event on this
 //! stream was launched in the window, the first such event on any stream is used instead.
 
+use super::part::Part;
 use crate::analysis::account::Ledger;
 use crate::analysis::steps::WallBasis;
 use crate::diff::TraceDiff;
@@ -134,35 +135,38 @@ impl Launched<'_> {
     }
 }
 
-/// A time span during which a device ran something.
+/// Work on the timeline: a measured event, an outermost op, or work that was not selected.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ran {
+pub(super) struct Occupied {
+    /// The call; `None` for work that was not selected, because it is not in the call tree.
+    pub(super) call: Option<CallId>,
     pub(super) start: Nanos,
     pub(super) end: Nanos,
-    /// The measured call; `None` for work that was not selected.
-    pub(super) call: Option<CallId>,
-    /// Whether the work was launched before the window or was not selected.
-    pub(super) is_before: bool,
+    pub(super) part: Part,
 }
 
-/// Everything that ran, sorted by start: the measured calls and the work that was not selected.
-pub(super) fn everything_that_ran(of: Recorded<'_>, window: Window, basis: WallBasis) -> Vec<Ran> {
+/// Everything that ran, sorted by start: the measured calls and the work that was not selected. All work that was
+/// launched in the window is in [`Part::Window`], also that of steps without a counterpart.
+pub(super) fn everything_that_ran(
+    of: Recorded<'_>,
+    window: Window,
+    basis: WallBasis,
+) -> Vec<Occupied> {
     let spans = of.spans();
     let calls: Vec<CallId> = spans.iter().map(|&(_, _, call)| call).collect();
     let before = launched_before(of, window, basis, &calls);
-    let mut all: Vec<Ran> = spans
+    let mut all: Vec<Occupied> = spans
         .into_iter()
         .zip(before)
-        .map(|((start, end, call), is_before)| Ran { start, end, call: Some(call), is_before })
+        .map(|((start, end, call), is_before)| {
+            let part = if is_before { Part::Before } else { Part::Window };
+            Occupied { call: Some(call), start, end, part }
+        })
         .collect();
     let unselected = of.tree.trace().unselected();
     if !unselected.is_empty() {
-        all.extend(unselected.iter().map(|&(start, end)| Ran {
-            start,
-            end,
-            call: None,
-            is_before: true,
-        }));
+        let (call, part) = (None, Part::Before);
+        all.extend(unselected.iter().map(|&(start, end)| Occupied { call, start, end, part }));
         // The measured calls come first in the list and the sort is stable. So if measured and unselected
         // work have the same start and end, the measured call stays first.
         all.order_by_key(|ran| (ran.start, ran.end));
