@@ -10,8 +10,9 @@
 //! first. Time outside of all ops is attributed to the host calls on the thread of the next op.
 
 use super::boundaries::Boundaries;
-use super::part::Part;
-use super::sweep::{Cursors, Idle, IdleKind, Pieces};
+use super::part::{Idle, IdleKind, Part};
+use super::rows::Collector;
+use super::sweep::Cursors;
 use super::window::{Occupied, Window};
 use crate::order::Order as _;
 use crate::trace::Nanos;
@@ -37,12 +38,12 @@ fn outermost_ops(tree: &CallTree, part: impl Fn(CallId) -> Part) -> Vec<Occupied
 }
 
 /// Divides the window into busy time and gaps, and passes them to `ledger`.
-pub(super) fn sweep<L: Pieces>(
-    tree: &CallTree,
+pub(super) fn sweep<'t>(
+    tree: &'t CallTree,
     window: Window,
     boundaries: &Boundaries,
     part: impl Fn(CallId) -> Part,
-    ledger: &mut L,
+    ledger: &mut Collector<'t>,
 ) {
     let mut walk = Walk { tree, cursors: Cursors::new(tree), ledger, gap: 0 };
     let mut reached = window.start;
@@ -71,14 +72,14 @@ pub(super) fn sweep<L: Pieces>(
     }
 }
 
-struct Walk<'t, 'l, L> {
+struct Walk<'t, 'l> {
     tree: &'t CallTree,
     cursors: Cursors<'t>,
-    ledger: &'l mut L,
+    ledger: &'l mut Collector<'t>,
     gap: u32,
 }
 
-impl<L: Pieces> Walk<'_, '_, L> {
+impl Walk<'_, '_> {
     /// Attributes a gap to the calls on the thread of `op`; if there is no `op`, the gap has no owner.
     fn gap(&mut self, from: Nanos, until: Nanos, op: Option<&Occupied>, kind: IdleKind) {
         self.gap += 1;

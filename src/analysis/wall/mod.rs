@@ -33,11 +33,10 @@ mod step_wall;
 mod sweep;
 mod window;
 
-pub use part::Part;
+pub use part::{IdleKind, Part};
 pub(crate) use rows::node_name;
 pub use rows::{IdleRow, idle_owner_name};
 pub use step_wall::StepWall;
-pub use sweep::IdleKind;
 pub use window::Window;
 
 use super::account::{Ledger, Row};

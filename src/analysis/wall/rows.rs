@@ -1,7 +1,6 @@
 //! Groups the gap pieces on both sides into idle rows, one for each owner, kind and part.
 
-use super::part::Part;
-use super::sweep::{Idle, IdleKind, Pieces};
+use super::part::{Idle, IdleKind, Part};
 use crate::analysis::account::Ledger;
 use crate::diff::{MergedId, TraceDiff};
 use crate::program::StepId;
@@ -163,8 +162,10 @@ fn put_in_order<T>(items: &mut [T], mut order: Vec<u32>) {
     }
 }
 
-impl Pieces for Collector<'_> {
-    fn busy(&mut self, event: Option<CallId>, part: Part, time: Nanos) {
+impl Collector<'_> {
+    /// Adds the length of a time span during which `event` ran, but no event that had started earlier;
+    /// `event` is `None` for work that was not selected.
+    pub(super) fn busy(&mut self, event: Option<CallId>, part: Part, time: Nanos) {
         let Some(event) = event else {
             self.unselected[self.side] += time;
             return;
@@ -176,7 +177,8 @@ impl Pieces for Collector<'_> {
         self.busy[part as usize][row][self.side] += time;
     }
 
-    fn idle(&mut self, piece: Idle) {
+    /// Adds the next piece of a gap.
+    pub(super) fn idle(&mut self, piece: Idle) {
         let (at, side) = (self.row(&piece), self.side);
         let row = &mut self.rows[at];
         row.time[side] += piece.time;

@@ -12,93 +12,29 @@
 
 use super::boundaries::Boundaries;
 use super::cursor::StackCursor;
-use super::part::Part;
+use super::part::{Idle, IdleKind, Part};
+use super::rows::Collector;
 use super::window::{Occupied, Window};
 use crate::program::is_synchronisation;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// Why the device was idle.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum IdleKind {
-    /// The host had not yet launched the event that ended the gap, because it was busy in the call that owns
-    /// the idle time.
-    Host,
-    /// The call that owns the idle time waited for the GPU, although the GPU was idle because the host had not
-    /// launched the next event yet.
-    Sync,
-    /// Launch latency: the time from the launch of the event that ended the gap to the start of this event.
-    Latency,
-    /// The event that ended the gap had been launched before the gap began.
-    Queue,
-    /// Final wait: the time from the last event of the compared steps to the end of these steps.
-    Tail,
-    /// The cause is unknown, because the launch of the event that ended the gap is not in the trace.
-    Unknown,
-}
-
-impl IdleKind {
-    /// All kinds, in the order of tables.
-    pub const ALL: [IdleKind; 6] = [
-        IdleKind::Host,
-        IdleKind::Sync,
-        IdleKind::Latency,
-        IdleKind::Queue,
-        IdleKind::Tail,
-        IdleKind::Unknown,
-    ];
-
-    /// The name in tables: `host`, `sync`, `latency`, `queue`, `tail`, `unknown`.
-    pub fn label(self) -> &'static str {
-        match self {
-            IdleKind::Host => "host",
-            IdleKind::Sync => "sync",
-            IdleKind::Latency => "latency",
-            IdleKind::Queue => "queue",
-            IdleKind::Tail => "tail",
-            IdleKind::Unknown => "unknown",
-        }
-    }
-}
-
-/// A piece of a gap, with a single kind and owner.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Idle {
-    pub(super) kind: IdleKind,
-    pub(super) part: Part,
-    /// The innermost call or, between calls, the root of the thread; `None` if unknown.
-    pub(super) owner: Option<CallId>,
-    pub(super) gap: u32,
-    pub(super) time: Nanos,
-    /// The event that ran last before the gap.
-    pub(super) before: Option<CallId>,
-}
-
-/// Receives the result of a sweep.
-pub(super) trait Pieces {
-    /// Receives the length of a time span during which `event` ran, but no event that had started earlier;
-    /// `event` is `None` for work that was not selected.
-    fn busy(&mut self, event: Option<CallId>, part: Part, time: Nanos);
-    /// Receives the next piece of a gap, with its kind and owner.
-    fn idle(&mut self, piece: Idle);
-}
-
-pub(super) struct Sweep<'t, 'l, L> {
+pub(super) struct Sweep<'t, 'l> {
     tree: &'t CallTree,
     window: Window,
     boundaries: Boundaries,
     cursors: Cursors<'t>,
-    ledger: &'l mut L,
+    ledger: &'l mut Collector<'t>,
     gaps: u32,
     skewed: u64,
 }
 
-impl<'t, 'l, L: Pieces> Sweep<'t, 'l, L> {
+impl<'t, 'l> Sweep<'t, 'l> {
     pub(super) fn new(
         tree: &'t CallTree,
         window: Window,
         boundaries: Boundaries,
-        ledger: &'l mut L,
+        ledger: &'l mut Collector<'t>,
     ) -> Self {
         Sweep { tree, window, boundaries, cursors: Cursors::new(tree), ledger, gaps: 0, skewed: 0 }
     }
