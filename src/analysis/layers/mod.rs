@@ -86,14 +86,9 @@ fn empty_row((place, phase): (PlacePair, Phase)) -> LayerRow {
 }
 
 fn mark_outliers(rows: &mut [LayerRow], side: Side) {
-    let stack = |row: &LayerRow| match row.place {
-        PlacePair::Layer { stack, .. } if !row.events[side].is_empty() => Some((stack, row.phase)),
-        PlacePair::Layer { .. }
-        | PlacePair::Pre
-        | PlacePair::Between
-        | PlacePair::Post
-        | PlacePair::NoLayers
-        | PlacePair::NotCaptured => None,
+    let stack = |row: &LayerRow| {
+        let (stack, _) = row.place.stack_and_layers()?;
+        (!row.events[side].is_empty()).then_some((stack, row.phase))
     };
     let groups: std::collections::BTreeSet<_> = rows.iter().filter_map(stack).collect();
     for group in groups {

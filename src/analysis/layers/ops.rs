@@ -268,14 +268,7 @@ impl Table {
 /// For each position in [`LayerPairs::places`], the position of the first layer in the same stack. For work outside of
 /// layers, the position itself.
 fn first_places(places: &[PlacePair]) -> Vec<usize> {
-    let stack = |place: PlacePair| match place {
-        PlacePair::Layer { stack, .. } => Some(stack),
-        PlacePair::Pre
-        | PlacePair::Between
-        | PlacePair::Post
-        | PlacePair::NoLayers
-        | PlacePair::NotCaptured => None,
-    };
+    let stack = |place: PlacePair| place.stack_and_layers().map(|(stack, _)| stack);
     let first = |(at, &place): (usize, &PlacePair)| {
         let same = |&other: &PlacePair| stack(place).is_some() && stack(other) == stack(place);
         places.iter().position(same).unwrap_or(at)

@@ -120,8 +120,13 @@ impl LayerPairs {
 impl PlacePair {
     /// The layer on one side, if any.
     pub fn layer(self, side: Side) -> Option<LayerId> {
+        self.stack_and_layers().and_then(|(_, layers)| layers[side])
+    }
+
+    /// The index of the layer's stack, and the layer on each side; `None` outside of layers.
+    pub(super) fn stack_and_layers(self) -> Option<(u32, PerSide<Option<LayerId>>)> {
         match self {
-            PlacePair::Layer { layers, .. } => layers[side],
+            PlacePair::Layer { stack, layers } => Some((stack, layers)),
             PlacePair::Pre
             | PlacePair::Between
             | PlacePair::Post
