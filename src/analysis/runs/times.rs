@@ -126,30 +126,16 @@ impl RunTimes<'_> {
     }
 
     /// The idle time per step of an idle row in each run, in µs, in the order of the runs. The value is 0 for
-    /// a run without this idle time. Returns `None` if some runs have steps and others do not.
+    /// a run without this idle time. Returns `None` if some runs have steps and others do not, or if no run has steps to
+    /// which the idle time belongs.
     pub(crate) fn of_idle(&self, side: Side, row: &IdleRow) -> Option<Vec<f64>> {
-        let owner = row.owner.map(|id| self.diff.merged().node(id).call(side));
-        let key = match owner {
-            // If a side does not have the call, the call causes no idle time in any run on that side.
-            Some(None) => None,
-            Some(Some(call)) => Some((row.kind, row.part, Some(call))),
-            None => Some((row.kind, row.part, None)),
-        };
+        let owner = row.owner.and_then(|id| self.diff.merged().node(id).call(side));
+        // If a side does not have the call, the call causes no idle time in any run on that side.
+        let is_known = row.owner.is_some() == owner.is_some();
+        let key = is_known.then_some((row.kind, row.part, owner));
         let time = |run: &Run| key.and_then(|key| run.idle.get(&key).copied()).unwrap_or_default();
-        let further: Vec<Nanos> = self.runs[side].iter().map(time).collect();
-        self.idle_per_step(side, StepScope::of_part(row.part), row.time[side], &further)
-    }
-
-    /// Like [`RunTimes::per_step`], for idle time. Returns `None` if some runs have steps and others do not, or if no
-    /// run has steps in `scope`.
-    fn idle_per_step(
-        &self,
-        side: Side,
-        scope: StepScope,
-        median: Nanos,
-        others: &[Nanos],
-    ) -> Option<Vec<f64>> {
-        let times = || self.per_step(side, scope, median, others.iter().copied());
+        let (scope, further) = (StepScope::of_part(row.part), self.runs[side].iter().map(time));
+        let times = || self.per_step(side, scope, row.time[side], further);
         self.has_one_basis(side).then(times).filter(|times| !times.is_empty())
     }
 
