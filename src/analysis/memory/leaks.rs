@@ -24,27 +24,6 @@ use std::collections::BTreeMap;
 /// a later step.
 const FEWEST_STEPS: usize = 3;
 
-/// Maps each name to the first merged node with this name. This node represents all calls with the same
-/// name, in all steps.
-struct FirstOfName<'a> {
-    diff: &'a TraceDiff,
-    nodes: FxHashMap<(Side, TextId), MergedId>,
-}
-
-impl<'a> FirstOfName<'a> {
-    fn of(diff: &'a TraceDiff) -> FirstOfName<'a> {
-        FirstOfName { diff, nodes: FxHashMap::default() }
-    }
-
-    fn node(&mut self, node: MergedId) -> MergedId {
-        let (side, call) =
-            self.diff.merged().node(node).calls().next().expect("every node has a call");
-        let tree = self.diff.tree(side);
-        let name = tree.event(call).map_or(TextId::EMPTY, |event| tree.trace().name_id(event));
-        *self.nodes.entry((side, name)).or_insert(node)
-    }
-}
-
 /// A leak: on one side, the memory usage of a device grows in every step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Leak {
@@ -84,7 +63,14 @@ fn leak(diff: &TraceDiff, side: Side, place: MemoryPlace, usage: &DeviceUsage) -
         return None;
     }
     let time = |at: usize| usage.events()[at].time;
-    let mut names = FirstOfName::of(diff);
+    // The first node with a name represents all calls with this name, in all steps.
+    let mut first_of_name: FxHashMap<(Side, TextId), MergedId> = FxHashMap::default();
+    let mut representative = |node: MergedId| {
+        let (side, call) = diff.merged().node(node).calls().next().expect("every node has a call");
+        let tree = diff.tree(side);
+        let name = tree.event(call).map_or(TextId::EMPTY, |event| tree.trace().name_id(event));
+        *first_of_name.entry((side, name)).or_insert(node)
+    };
     let mut kept: BTreeMap<MergedId, Vec<i64>> = BTreeMap::new();
     for block in usage.blocks() {
         let start = time(block.allocated);
@@ -93,7 +79,7 @@ fn leak(diff: &TraceDiff, side: Side, place: MemoryPlace, usage: &DeviceUsage) -
         let node = block.call.and_then(|call| memory_node(diff, side, call));
         let is_live = block.freed.is_none_or(|freed| time(freed) >= last.end);
         if let (true, Some(step), Some(node)) = (is_live, step, node) {
-            let of_node = kept.entry(names.node(node)).or_insert_with(|| vec![0; steps.len()]);
+            let of_node = kept.entry(representative(node)).or_insert_with(|| vec![0; steps.len()]);
             of_node[step] = of_node[step].saturating_add(block.bytes);
         }
     }
