@@ -74,12 +74,8 @@ impl Row {
     /// Number of calls in the row of a region: 1 on the side that has the region, and the number of replaced
     /// calls on the other side. Returns 0 for rows without a region.
     pub(crate) fn calls_of_region(&self, diff: &TraceDiff, side: Side) -> u64 {
-        let own = Side::BOTH.iter().find_map(|&side| diff.region_of(side, self.calls[side]?));
-        let region = own.filter(|_| self.kind == RowKind::Replaced);
-        region.map_or(0, |at| {
-            let region = &diff.regions()[at];
-            if region.side == side { 1 } else { region.replaced.len() as u64 }
-        })
+        let Some(region) = self.region(diff) else { return 0 };
+        if region.side == side { 1 } else { region.replaced.len() as u64 }
     }
 
     /// Names of the row's events on one side, sorted by start.
@@ -92,10 +88,8 @@ impl Row {
     #[doc(hidden)]
     pub fn lowest_common_name<'d>(&self, diff: &'d TraceDiff) -> &'d str {
         let Some(id) = self.lowest_common else { return "" };
-        let node = diff.merged().node(id);
-        let side =
-            if node.call(Side::Baseline).is_some() { Side::Baseline } else { Side::Candidate };
-        node.call(side).map_or("", |call| diff.tree(side).name(call))
+        let first = diff.merged().node(id).calls().next();
+        first.map_or("", |(side, call)| diff.tree(side).name(call))
     }
 
     /// The step in which the row's first event was launched: the baseline's step if there is one, otherwise the

@@ -12,7 +12,7 @@
 //! no launch in the trace                       its kernel's name
 //! ```
 
-use crate::diff::{MergedId, TraceDiff};
+use crate::diff::{MergedId, Region, TraceDiff};
 use crate::order::Order as _;
 use crate::program::Measure;
 use crate::side::{PerSide, Presence, Side};
@@ -77,6 +77,12 @@ impl Row {
     /// The sides that have measured events in the row.
     pub fn presence(&self) -> Presence {
         Presence::of(self.events.as_ref().map(|events| events.len() as u64))
+    }
+
+    /// The row's region, which is a compiled region or graph launch; `None` if the row has no region.
+    pub(super) fn region<'d>(&self, diff: &'d TraceDiff) -> Option<&'d Region> {
+        let own = Side::BOTH.iter().find_map(|&side| diff.region_of(side, self.calls[side]?));
+        own.filter(|_| self.kind == RowKind::Replaced).map(|at| &diff.regions()[at])
     }
 }
 
@@ -171,7 +177,7 @@ fn empty_row(diff: &TraceDiff, key: RowKey<'_>, side: Side, call: CallId) -> Row
 }
 
 fn fill(diff: &TraceDiff, measure: Measure, row: &mut Row) {
-    let replaced = replaced(diff, row);
+    let replaced: &[CallId] = row.region(diff).map_or(&[], |region| &region.replaced);
     for side in Side::BOTH {
         let tree = diff.tree(side);
         let span = |call: CallId| {
@@ -193,14 +199,6 @@ fn fill(diff: &TraceDiff, measure: Measure, row: &mut Row) {
         row.host_time[side] = calls.iter().map(|&call| tree.duration(call)).sum();
         row.host_self_time[side] = calls.iter().map(|&call| tree.self_time(call)).sum();
     }
-}
-
-/// The calls that were replaced by the row's region, which is a compiled region or graph launch; empty if the row has
-/// no region.
-fn replaced<'d>(diff: &'d TraceDiff, row: &Row) -> &'d [CallId] {
-    let own = Side::BOTH.iter().find_map(|&side| diff.region_of(side, row.calls[side]?));
-    let region = own.filter(|_| row.kind == RowKind::Replaced);
-    region.map_or(&[], |region| &diff.regions()[region].replaced)
 }
 
 /// Sorts rows in merged-tree order; rows for unlinked events come last, sorted by name.
