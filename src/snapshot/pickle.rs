@@ -326,10 +326,9 @@ impl<R: BufRead> Machine<R> {
     }
 
     fn pop(&mut self) -> Result<ValueId> {
-        match self.stack.pop() {
-            Some(Item::Value(id)) => Ok(id),
-            Some(Item::Mark) | None => Err(self.refused("uses a value that does not exist")),
-        }
+        let id = self.topmost()?;
+        self.stack.pop();
+        Ok(id)
     }
 
     /// Removes the last mark from the stack and returns the values above it.
@@ -343,16 +342,16 @@ impl<R: BufRead> Machine<R> {
         Ok(values.collect())
     }
 
-    fn topmost(&self) -> Option<ValueId> {
+    fn topmost(&self) -> Result<ValueId> {
         match self.stack.last() {
-            Some(Item::Value(id)) => Some(*id),
-            Some(Item::Mark) | None => None,
+            Some(Item::Value(id)) => Ok(*id),
+            Some(Item::Mark) | None => Err(self.refused("uses a value that does not exist")),
         }
     }
 
     fn list(&mut self) -> Result<&mut Vec<ValueId>> {
         let start = self.start;
-        let id = self.topmost().ok_or_else(|| self.refused("uses a value that does not exist"))?;
+        let id = self.topmost()?;
         match &mut self.all[id as usize] {
             Value::List(items) => Ok(items),
             Value::Other | Value::Int(_) | Value::Text(_) | Value::Dict(_) => {
@@ -366,7 +365,7 @@ impl<R: BufRead> Machine<R> {
 
     fn dict(&mut self) -> Result<&mut Vec<(ValueId, ValueId)>> {
         let start = self.start;
-        let id = self.topmost().ok_or_else(|| self.refused("uses a value that does not exist"))?;
+        let id = self.topmost()?;
         match &mut self.all[id as usize] {
             Value::Dict(pairs) => Ok(pairs),
             Value::Other | Value::Int(_) | Value::Text(_) | Value::List(_) => {
@@ -379,7 +378,7 @@ impl<R: BufRead> Machine<R> {
     }
 
     fn remember(&mut self, slot: u32) -> Result<()> {
-        let id = self.topmost().ok_or_else(|| self.refused("uses a value that does not exist"))?;
+        let id = self.topmost()?;
         self.memo.insert(slot, id);
         Ok(())
     }

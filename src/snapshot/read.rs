@@ -56,13 +56,6 @@ pub struct StackFigures {
     pub blocks: u64,
 }
 
-impl StackFigures {
-    fn add(&mut self, bytes: i64, blocks: u64) {
-        self.bytes = self.bytes.saturating_add(bytes);
-        self.blocks += blocks;
-    }
-}
-
 /// A block of memory; `start` and `end` are positions in the recorded events.
 struct Block {
     start: Option<usize>,
@@ -97,8 +90,8 @@ impl Default for Stacks {
         let only = |text: &str| Stack::from([Arc::from(text)]);
         let all = vec![only("(allocated before the recording)"), only("(no stack recorded)")];
         Stacks {
+            known: all.iter().cloned().zip([BEFORE, NO_STACK]).collect(),
             all,
-            known: FxHashMap::default(),
             of_lists: FxHashMap::default(),
             frames: FxHashMap::default(),
         }
@@ -398,12 +391,9 @@ fn by_stack<'b>(blocks: impl Iterator<Item = &'b Block>, stacks: &Stacks) -> Liv
     // Blocks are added by number first, because comparing long stacks takes time.
     let mut by_id: BTreeMap<u32, StackFigures> = BTreeMap::new();
     for block in blocks {
-        by_id.entry(block.stack.0).or_default().add(block.bytes, 1);
+        let figures = by_id.entry(block.stack.0).or_default();
+        figures.bytes = figures.bytes.saturating_add(block.bytes);
+        figures.blocks += 1;
     }
-    let mut live = LiveStacks::new();
-    for (id, figures) in by_id {
-        let stack = stacks.all[id as usize].clone();
-        live.entry(stack).or_default().add(figures.bytes, figures.blocks);
-    }
-    live
+    by_id.into_iter().map(|(id, figures)| (stacks.all[id as usize].clone(), figures)).collect()
 }
