@@ -350,10 +350,7 @@ impl Comparison {
         let diff = TraceDiff::with_options(median, tree, options.diff.clone());
         let other = self.diff().programs()[side.other()].clone();
         let run = diff.programs().candidate.clone();
-        let programs = match side {
-            Side::Baseline => PerSide::new(run, other),
-            Side::Candidate => PerSide::new(other, run),
-        };
+        let programs = PerSide::seen_from(side, run, other);
         let against_other = TraceDiff::of_programs(programs, options.diff.clone());
         let prices =
             Analysis::with_options(against_other, options.analysis.clone()).bill().prices_of_run();

@@ -66,11 +66,7 @@ impl Paired {
     /// The steps of both sides in order; matched steps share an entry.
     fn places(&self) -> Vec<PerSide<Option<StepId>>> {
         let mut places = Vec::new();
-        let alone = |side: Side, at: usize| {
-            let mut place = PerSide::default();
-            place[side] = Some(StepId(at as u32));
-            place
-        };
+        let alone = |side: Side, at: usize| PerSide::seen_from(side, Some(StepId(at as u32)), None);
         let mut has_counterpart = vec![false; self.is_paired.candidate.len()];
         self.pairs.values().for_each(|step| has_counterpart[step.index()] = true);
         let mut free = (0..has_counterpart.len()).filter(|&at| !has_counterpart[at]).peekable();
