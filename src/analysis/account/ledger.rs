@@ -1,6 +1,6 @@
 //! The ledger of a comparison: each measured event of both traces is entered in exactly one row.
 
-use super::rows::{Row, assign};
+use super::rows::{Row, assign, span};
 use super::totals::{Account, totals};
 use crate::diff::TraceDiff;
 use crate::program::Measure;
@@ -96,15 +96,12 @@ impl Ledger {
     #[doc(hidden)]
     pub fn busy_shares(&self, diff: &TraceDiff, row: &Row, side: Side) -> Vec<Nanos> {
         let tree = diff.tree(side);
-        let span = |&call: &CallId| {
-            let event = tree.event(call).expect("every attributed call has an event");
-            (tree.trace().start(event), tree.trace().end(event))
-        };
+        let calls = row.events[side].iter();
         match self.measure {
-            Measure::GpuTime => newly_busy(&row.events[side].iter().map(span).collect::<Vec<_>>()),
-            Measure::HostSelfTime => {
-                row.events[side].iter().map(|&call| self.measure.time(tree, call)).collect()
+            Measure::GpuTime => {
+                newly_busy(&calls.map(|&call| span(tree, call)).collect::<Vec<_>>())
             }
+            Measure::HostSelfTime => calls.map(|&call| self.measure.time(tree, call)).collect(),
         }
     }
 }

@@ -10,6 +10,7 @@ mod totals;
 pub use ledger::Ledger;
 pub(super) use ledger::ledger;
 pub(crate) use naming::RowNameIds;
+pub(super) use rows::span;
 pub use rows::{Row, RowKind};
 pub use summaries::{Lowering, LoweringSide, RowGroup, by_name, by_unique_args, lowerings};
 pub use tally::Tally;

@@ -17,7 +17,7 @@ use crate::order::Order as _;
 use crate::program::Measure;
 use crate::side::{PerSide, Presence, Side};
 use crate::trace::{Nanos, busy_time};
-use crate::tree::{CallId, CallKind};
+use crate::tree::{CallId, CallKind, CallTree};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -180,15 +180,11 @@ fn fill(diff: &TraceDiff, measure: Measure, row: &mut Row) {
     let replaced: &[CallId] = row.region(diff).map_or(&[], |region| &region.replaced);
     for side in Side::BOTH {
         let tree = diff.tree(side);
-        let span = |call: CallId| {
-            let event = tree.event(call).expect("every attributed call has an event");
-            (tree.trace().start(event), tree.trace().end(event))
-        };
-        row.events[side].order_by_key(|&call| (span(call), call));
+        row.events[side].order_by_key(|&call| (span(tree, call), call));
         row.time[side] = row.events[side].iter().map(|&call| measure.time(tree, call)).sum();
         row.busy[side] = match measure {
             Measure::GpuTime => {
-                busy_time(row.events[side].iter().map(|&call| span(call)).collect())
+                busy_time(row.events[side].iter().map(|&call| span(tree, call)).collect())
             }
             Measure::HostSelfTime => row.time[side],
         };
@@ -199,6 +195,13 @@ fn fill(diff: &TraceDiff, measure: Measure, row: &mut Row) {
         row.host_time[side] = calls.iter().map(|&call| tree.duration(call)).sum();
         row.host_self_time[side] = calls.iter().map(|&call| tree.self_time(call)).sum();
     }
+}
+
+/// The start and the end of a measured call.
+#[inline]
+pub(in crate::analysis) fn span(tree: &CallTree, call: CallId) -> (Nanos, Nanos) {
+    let event = tree.event(call).expect("every attributed call has an event");
+    (tree.trace().start(event), tree.trace().end(event))
 }
 
 /// Sorts rows in merged-tree order; rows for unlinked events come last, sorted by name.

@@ -1,10 +1,10 @@
 //! The total measured time of each trace, and the sum over all rows, which must be equal.
 
-use super::rows::{Row, RowKind};
+use super::rows::{Row, RowKind, span};
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, busy_time};
-use crate::tree::{CallId, CallTree};
+use crate::tree::CallTree;
 
 /// Totals over the measured events of one trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,10 +53,6 @@ impl Account {
 }
 
 pub(super) fn totals(tree: &CallTree, measure: Measure, rows: &[Row], side: Side) -> Totals {
-    let spans = |call: CallId| {
-        let event = tree.event(call).expect("every attributed call has an event");
-        (tree.trace().start(event), tree.trace().end(event))
-    };
     let time: Nanos = measure.calls(tree).map(|call| measure.time(tree, call)).sum();
     let is_linked = |row: &Row| row.kind != RowKind::Unlinked;
     let part = |wanted: &dyn Fn(&Row) -> bool| -> Nanos {
@@ -66,7 +62,9 @@ pub(super) fn totals(tree: &CallTree, measure: Measure, rows: &[Row], side: Side
         events: measure.calls(tree).count() as u64,
         time,
         busy: match measure {
-            Measure::GpuTime => busy_time(measure.calls(tree).map(spans).collect()),
+            Measure::GpuTime => {
+                busy_time(measure.calls(tree).map(|call| span(tree, call)).collect())
+            }
             Measure::HostSelfTime => time,
         },
         paired: part(&|row| is_linked(row) && !row.events[side.other()].is_empty()),

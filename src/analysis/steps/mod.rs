@@ -6,7 +6,7 @@ mod pairs;
 mod phases;
 mod timeline;
 
-use super::account::Ledger;
+use super::account::{Ledger, span};
 use crate::diff::TraceDiff;
 use crate::program::{Communication, Measure, Phase, Program, StepId, Steps};
 use crate::side::{PerSide, Side};
@@ -185,7 +185,6 @@ pub fn group_figures(
     let mut occupied = Vec::new();
     let mut launches: Vec<(usize, CallId)> = Vec::new();
     for call in calls {
-        let event = tree.event(call).expect("every attributed call has an event");
         let at = group(call);
         let activity = activity(tree, communication, call);
         figures[at].add(activity, measure.time(tree, call));
@@ -194,7 +193,7 @@ pub fn group_figures(
         if launch != launches.last().copied() {
             launches.extend(launch);
         }
-        let (start, end) = (tree.trace().start(event), tree.trace().end(event));
+        let (start, end) = span(tree, call);
         occupied.push(Occupied { start, end, group: at, activity });
     }
     launches.sort_unstable();

@@ -14,6 +14,7 @@ use super::part::{Idle, IdleKind, Part};
 use super::rows::Collector;
 use super::sweep::Cursors;
 use super::window::{Occupied, Window};
+use crate::analysis::account::span;
 use crate::order::Order as _;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
@@ -28,8 +29,7 @@ fn outermost_ops(tree: &CallTree, part: impl Fn(CallId) -> Part) -> Vec<Occupied
         next += 1;
         if tree.kind(call) == CallKind::Op {
             next = tree.end(call).0;
-            let event = tree.event(call).expect("every op has an event");
-            let (start, end) = (tree.trace().start(event), tree.trace().end(event));
+            let (start, end) = span(tree, call);
             ops.push(Occupied { call: Some(call), start, end, part: part(call) });
         }
     }

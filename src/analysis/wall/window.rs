@@ -16,7 +16,7 @@
 //! stream was launched in the window, the first such event on any stream is used instead.
 
 use super::part::Part;
-use crate::analysis::account::Ledger;
+use crate::analysis::account::{Ledger, span};
 use crate::analysis::steps::WallBasis;
 use crate::diff::TraceDiff;
 use crate::order::Order as _;
@@ -70,18 +70,13 @@ impl<'a> Recorded<'a> {
         }
     }
 
-    pub(super) fn span(&self, call: CallId) -> (Nanos, Nanos) {
-        let event = self.tree.event(call).expect("every attributed call has an event");
-        (self.tree.trace().start(event), self.tree.trace().end(event))
-    }
-
     /// The measured calls with their spans, sorted by start.
     pub(super) fn spans(&self) -> Vec<(Nanos, Nanos, CallId)> {
-        let span = |&call: &CallId| {
-            let (start, end) = self.span(call);
+        let of_call = |&call: &CallId| {
+            let (start, end) = span(self.tree, call);
             (start, end, call)
         };
-        let mut spans: Vec<(Nanos, Nanos, CallId)> = self.calls.iter().map(span).collect();
+        let mut spans: Vec<(Nanos, Nanos, CallId)> = self.calls.iter().map(of_call).collect();
         spans.sort_unstable();
         spans
     }
@@ -102,13 +97,13 @@ fn of_steps(of: Recorded<'_>) -> Window {
     if of.measure == Measure::GpuTime {
         let launched = Launched { tree: of.tree, window, basis: WallBasis::Steps };
         let within = of.calls.iter().filter(|&&call| launched.within(call));
-        window.end = within.map(|&call| of.span(call).1).fold(host_end, Nanos::max);
+        window.end = within.map(|&call| span(of.tree, call).1).fold(host_end, Nanos::max);
     }
     window
 }
 
 fn of_events(of: Recorded<'_>) -> Window {
-    let spans = || of.calls.iter().map(|&call| of.span(call));
+    let spans = || of.calls.iter().map(|&call| span(of.tree, call));
     let start = spans().map(|span| span.0).min().unwrap_or(Nanos::ZERO);
     let end = spans().map(|span| span.1).fold(start, Nanos::max);
     Window { start, end, steps: 1, host_end: end }
