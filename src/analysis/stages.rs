@@ -25,6 +25,7 @@ use super::steps::{StepPairs, StepRow, note_repeats, step_pairs, step_rows};
 use super::verdict::{Thresholds, Verdicts};
 use super::wall::Wall;
 use crate::diff::TraceDiff;
+use crate::error::{Error, ErrorKind};
 use crate::program::{Measure, Program};
 use crate::side::{PerSide, Side};
 use crate::trace::Notes;
@@ -317,7 +318,13 @@ impl Analysis {
     #[doc(hidden)]
     pub fn replays(&self) -> crate::error::Result<Replays> {
         let (wall, changes) = (self.wall(), self.changes());
-        Replays::required(&self.diff, self.ledger(), wall, self.comparability(), changes)
+        let replays = Replays::of(&self.diff, self.ledger(), wall, self.comparability(), changes);
+        replays.map_err(|(side, reason)| {
+            let trace = self.tree(side.unwrap_or(Side::Baseline)).trace();
+            let message = format!("the effect cannot be computed: {reason}");
+            Error::new(ErrorKind::Usage, trace.source(), message)
+                .remedy("see docs/guides/what-if.md for what a replay requires")
+        })
     }
 
     /// The values from which the time per step of something in each run is computed.

@@ -2,10 +2,6 @@
 
 use super::effects::{Check, Replays};
 use super::scenario::Scenario;
-use crate::analysis::account::Ledger;
-use crate::analysis::changes::Changes;
-use crate::analysis::comparability::Comparability;
-use crate::analysis::wall::Wall;
 use crate::diff::TraceDiff;
 use crate::error::{Error, ErrorKind, Result};
 use crate::program::{Query, Word, is_synchronisation};
@@ -152,28 +148,6 @@ impl WhatIf {
         }
         skipped.sort_unstable();
         Ok(skipped)
-    }
-}
-
-impl Replays {
-    /// Builds the dependency graphs of both sides.
-    ///
-    /// # Errors
-    /// Fails if a trace or the comparison cannot be replayed; the message says why.
-    #[doc(hidden)]
-    pub fn required(
-        diff: &TraceDiff,
-        ledger: &Ledger,
-        wall: &Wall,
-        comparability: &Comparability,
-        changes: &Changes,
-    ) -> Result<Replays> {
-        Replays::of(diff, ledger, wall, comparability, changes).map_err(|(side, reason)| {
-            let tree = diff.tree(side.unwrap_or(Side::Baseline));
-            let message = format!("the effect cannot be computed: {reason}");
-            Error::new(ErrorKind::Usage, tree.trace().source(), message)
-                .remedy("see docs/guides/what-if.md for what a replay requires")
-        })
     }
 }
 
