@@ -25,15 +25,10 @@ const PRODUCTS: [&str; 4] = ["mm", "addmm", "_scaled_mm", "_int_mm"];
 /// differ.
 const ENOUGH: u64 = 4;
 
-/// Number of distinct instances of each module class.
-pub(super) fn classes(tree: &CallTree) -> BTreeMap<&str, usize> {
-    count(&instances(tree))
-}
-
 /// Module classes, such as `Linear`, that have more instances on one side. Classes are omitted if compiled
 /// regions on the other side explain the difference. Each name is followed by both counts.
 pub(super) fn differing(diff: &TraceDiff) -> Vec<String> {
-    let classes = PerSide::from_fn(|side| classes(diff.tree(side)));
+    let classes = PerSide::from_fn(|side| count(&instances(diff.tree(side))));
     if classes.baseline == classes.candidate {
         return Vec::new();
     }
@@ -66,6 +61,7 @@ fn instances(tree: &CallTree) -> BTreeSet<&str> {
     tree.module_calls().map(|call| tree.name(call)).collect()
 }
 
+/// Number of distinct instances of each module class.
 fn count<'t>(instances: &BTreeSet<&'t str>) -> BTreeMap<&'t str, usize> {
     let mut classes = BTreeMap::new();
     for name in instances {
