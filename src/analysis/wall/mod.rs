@@ -142,8 +142,7 @@ impl Wall {
             "the host and GPU clocks disagree: host gaps may be too long, and launch latency too short",
             || format!("{} at the end of an idle gap started before the launching call", counted(skewed, "GPU event")),
         );
-        let Collected { busy: [busy, busy_alone, busy_before], unselected, idle } =
-            collector.finish();
+        let Collected { busy: [busy, busy_alone], busy_before, idle } = collector.finish();
         let totals = PerSide::from_fn(|side| {
             let sum = |times: &[PerSide<Nanos>]| times.iter().map(|time| time[side]).sum::<Nanos>();
             let idle = |part: Part| -> Nanos {
@@ -153,7 +152,7 @@ impl Wall {
                 wall: windows[side].wall(),
                 busy: sum(&busy),
                 idle: idle(Part::Window),
-                before: sum(&busy_before) + unselected[side] + idle(Part::Before),
+                before: busy_before[side] + idle(Part::Before),
                 alone: sum(&busy_alone) + idle(Part::Alone),
                 steps: compared.count().unwrap_or(windows[side].steps),
             }

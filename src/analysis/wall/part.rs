@@ -20,9 +20,6 @@ pub enum Part {
 }
 
 impl Part {
-    /// All parts, in the order of declaration.
-    pub const ALL: [Part; 3] = [Part::Window, Part::Alone, Part::Before];
-
     /// Whether this part is inside the window.
     pub(crate) fn is_of_window(self) -> bool {
         match self {

@@ -48,9 +48,10 @@ pub(super) struct Collector<'a> {
     diff: &'a TraceDiff,
     ledger: &'a Ledger,
     side: Side,
-    /// The busy time of each row of the analysis, for each part in the order of [`Part::ALL`].
-    busy: [Vec<PerSide<Nanos>>; Part::ALL.len()],
-    unselected: PerSide<Nanos>,
+    /// The busy time of each row of the analysis in [`Part::Window`], and in [`Part::Alone`].
+    busy: [Vec<PerSide<Nanos>>; 2],
+    /// The busy time in [`Part::Before`].
+    busy_before: PerSide<Nanos>,
     rows: Vec<IdleRow>,
     /// For each owner node, the idle row added most recently, or `NONE`. The final entry is for rows without an
     /// owner.
@@ -64,9 +65,10 @@ pub(super) struct Collector<'a> {
 }
 
 pub(super) struct Collected {
-    /// The busy time of each row of the analysis, for each part in the order of [`Part::ALL`].
-    pub(super) busy: [Vec<PerSide<Nanos>>; Part::ALL.len()],
-    pub(super) unselected: PerSide<Nanos>,
+    /// The busy time of each row of the analysis in [`Part::Window`], and in [`Part::Alone`].
+    pub(super) busy: [Vec<PerSide<Nanos>>; 2],
+    /// The busy time in [`Part::Before`].
+    pub(super) busy_before: PerSide<Nanos>,
     pub(super) idle: Vec<IdleRow>,
 }
 
@@ -81,8 +83,8 @@ impl<'a> Collector<'a> {
             diff,
             ledger,
             side: Side::Baseline,
-            busy: Part::ALL.map(|_| vec![PerSide::default(); rows]),
-            unselected: PerSide::default(),
+            busy: [(); 2].map(|()| vec![PerSide::default(); rows]),
+            busy_before: PerSide::default(),
             rows: Vec::with_capacity(room),
             last_of: vec![NONE; nodes + 1],
             before: Vec::with_capacity(room),
@@ -113,7 +115,7 @@ impl<'a> Collector<'a> {
         let mut rows = self.rows;
         rows.shrink_to_fit();
         put_in_order(&mut rows, order);
-        Collected { busy: self.busy, unselected: self.unselected, idle: rows }
+        Collected { busy: self.busy, busy_before: self.busy_before, idle: rows }
     }
 
     fn row(&mut self, piece: &Idle) -> usize {
@@ -166,15 +168,15 @@ impl Collector<'_> {
     /// Adds the length of a time span during which `event` ran, but no event that had started earlier;
     /// `event` is `None` for work that was not selected.
     pub(super) fn busy(&mut self, event: Option<CallId>, part: Part, time: Nanos) {
-        let Some(event) = event else {
-            self.unselected[self.side] += time;
+        let (Some(event), Part::Window | Part::Alone) = (event, part) else {
+            self.busy_before[self.side] += time;
             return;
         };
         let row = self
             .ledger
             .row_index(self.diff, self.side, event)
             .expect("every attributed call has a row");
-        self.busy[part as usize][row][self.side] += time;
+        self.busy[usize::from(part == Part::Alone)][row][self.side] += time;
     }
 
     /// Adds the next piece of a gap.
