@@ -112,6 +112,9 @@ pub enum TableKind {
     Overlap,
 }
 
+/// Creates a table with the given name.
+type Definition = fn(&'static str, Arc<Analysis>) -> Table;
+
 impl TableKind {
     /// All tables, in the order in which they are documented.
     pub const ALL: [TableKind; 31] = [
@@ -150,38 +153,43 @@ impl TableKind {
 
     /// Name of the table: its CSV file name without the extension.
     pub fn name(self) -> &'static str {
+        self.definition().0
+    }
+
+    /// The name of the table, and the function that creates it.
+    fn definition(self) -> (&'static str, Definition) {
         match self {
-            TableKind::Rows => "diff_stats",
-            TableKind::UniqueArgs => "diff_stats_unique_args_summary",
-            TableKind::Names => "diff_stats_names_summary",
-            TableKind::KernelEvents => "diff_stats_kernels",
-            TableKind::Categories => "categories",
-            TableKind::Kernels => "kernels",
-            TableKind::SameKernels => "same_kernels",
-            TableKind::Fusion => "fusion",
-            TableKind::Efficiency => "efficiency",
-            TableKind::Porting => "porting",
-            TableKind::UidMap => "uid_map",
-            TableKind::Steps => "steps",
-            TableKind::StepPairs => "step_pairs",
-            TableKind::BatchClasses => "batch_classes",
-            TableKind::Phases => "phases",
-            TableKind::Layers => "layers",
-            TableKind::LayerOps => "layer_ops",
-            TableKind::Bill => "bill",
-            TableKind::Changes => "changes",
-            TableKind::ChangeSites => "change_sites",
-            TableKind::WhatIf => "whatif",
-            TableKind::CriticalPath => "critical_path",
-            TableKind::Idle => "idle",
-            TableKind::Graphs => "graphs",
-            TableKind::Ops => "ops",
-            TableKind::ApiCalls => "api_calls",
-            TableKind::Memory => "memory",
-            TableKind::MemoryTimeline => "memory_timeline",
-            TableKind::MemoryPeaks => "memory_peaks",
-            TableKind::Regions => "regions",
-            TableKind::Overlap => "overlap",
+            TableKind::Rows => ("diff_stats", rows::table),
+            TableKind::UniqueArgs => ("diff_stats_unique_args_summary", unique_args::table),
+            TableKind::Names => ("diff_stats_names_summary", unique_args::names),
+            TableKind::KernelEvents => ("diff_stats_kernels", kernel_events::table),
+            TableKind::Categories => ("categories", categories::table),
+            TableKind::Kernels => ("kernels", kernels::table),
+            TableKind::SameKernels => ("same_kernels", same_kernels::table),
+            TableKind::Fusion => ("fusion", fusion::table),
+            TableKind::Efficiency => ("efficiency", efficiency::table),
+            TableKind::Porting => ("porting", porting::table),
+            TableKind::UidMap => ("uid_map", uid_map::table),
+            TableKind::Steps => ("steps", steps::table),
+            TableKind::StepPairs => ("step_pairs", step_pairs::table),
+            TableKind::BatchClasses => ("batch_classes", step_pairs::classes),
+            TableKind::Phases => ("phases", steps::phases),
+            TableKind::Layers => ("layers", layers::table),
+            TableKind::LayerOps => ("layer_ops", layer_ops::table),
+            TableKind::Bill => ("bill", bill::table),
+            TableKind::Changes => ("changes", changes::table),
+            TableKind::ChangeSites => ("change_sites", changes::sites),
+            TableKind::WhatIf => ("whatif", what_if::table),
+            TableKind::CriticalPath => ("critical_path", what_if::critical_path),
+            TableKind::Idle => ("idle", idle::table),
+            TableKind::Graphs => ("graphs", graphs::table),
+            TableKind::Ops => ("ops", named_calls::ops),
+            TableKind::ApiCalls => ("api_calls", named_calls::api_calls),
+            TableKind::Memory => ("memory", memory::table),
+            TableKind::MemoryTimeline => ("memory_timeline", memory::timeline),
+            TableKind::MemoryPeaks => ("memory_peaks", memory_peaks::table),
+            TableKind::Regions => ("regions", annotated::table),
+            TableKind::Overlap => ("overlap", overlap::table),
         }
     }
 
@@ -202,40 +210,8 @@ impl TableKind {
     /// # Ok::<(), tracetree::Error>(())
     /// ```
     pub fn of(self, analysis: &Arc<Analysis>) -> Table {
-        let analysis = analysis.clone();
-        match self {
-            TableKind::Rows => rows::table(self.name(), analysis),
-            TableKind::UniqueArgs => unique_args::table(self.name(), analysis),
-            TableKind::Names => unique_args::names(self.name(), analysis),
-            TableKind::KernelEvents => kernel_events::table(self.name(), analysis),
-            TableKind::Categories => categories::table(self.name(), analysis),
-            TableKind::Kernels => kernels::table(self.name(), analysis),
-            TableKind::SameKernels => same_kernels::table(self.name(), analysis),
-            TableKind::Fusion => fusion::table(self.name(), analysis),
-            TableKind::Efficiency => efficiency::table(self.name(), analysis),
-            TableKind::Porting => porting::table(self.name(), analysis),
-            TableKind::UidMap => uid_map::table(self.name(), analysis),
-            TableKind::Steps => steps::table(self.name(), analysis),
-            TableKind::StepPairs => step_pairs::table(self.name(), analysis),
-            TableKind::BatchClasses => step_pairs::classes(self.name(), analysis),
-            TableKind::Phases => steps::phases(self.name(), analysis),
-            TableKind::Layers => layers::table(self.name(), analysis),
-            TableKind::LayerOps => layer_ops::table(self.name(), analysis),
-            TableKind::Bill => bill::table(self.name(), analysis),
-            TableKind::Changes => changes::table(self.name(), analysis),
-            TableKind::ChangeSites => changes::sites(self.name(), analysis),
-            TableKind::WhatIf => what_if::table(self.name(), analysis),
-            TableKind::CriticalPath => what_if::critical_path(self.name(), analysis),
-            TableKind::Idle => idle::table(self.name(), analysis),
-            TableKind::Graphs => graphs::table(self.name(), analysis),
-            TableKind::Ops => named_calls::ops(self.name(), analysis),
-            TableKind::ApiCalls => named_calls::api_calls(self.name(), analysis),
-            TableKind::Memory => memory::table(self.name(), analysis),
-            TableKind::MemoryTimeline => memory::timeline(self.name(), analysis),
-            TableKind::MemoryPeaks => memory_peaks::table(self.name(), analysis),
-            TableKind::Regions => annotated::table(self.name(), analysis),
-            TableKind::Overlap => overlap::table(self.name(), analysis),
-        }
+        let (name, table) = self.definition();
+        table(name, analysis.clone())
     }
 
     /// Like [`TableKind::of`], but shortens a table that would have one row per GPU event and more than
