@@ -177,8 +177,11 @@ pub struct Table {
     name: &'static str,
     about: &'static str,
     columns: Vec<ColumnInfo>,
-    rows: Arc<dyn Rows + Send + Sync>,
+    visit: Arc<Visit>,
 }
+
+/// Generates the rows of a table and passes them to a sink, so that a [`Table`] does not depend on the type of the rows.
+type Visit = dyn Fn(&mut dyn RowSink) -> io::Result<()> + Send + Sync;
 
 impl std::fmt::Debug for Table {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -213,7 +216,7 @@ impl Table {
     /// # Errors
     /// Fails with any error that the sink returns.
     pub fn visit(&self, sink: &mut dyn RowSink) -> io::Result<()> {
-        self.rows.visit(sink)
+        (self.visit)(sink)
     }
 }
 
@@ -226,11 +229,6 @@ impl RowSink for FirstRow {
     fn end_row(&mut self) -> io::Result<()> {
         Err(io::ErrorKind::Other.into())
     }
-}
-
-/// Generates the rows of a table. [`Table`] uses this trait so that it does not depend on the type of the rows.
-trait Rows {
-    fn visit(&self, sink: &mut dyn RowSink) -> io::Result<()>;
 }
 
 /// Creates a cell from the table's subject (usually an [`Analysis`](crate::Analysis)) and a row.
@@ -397,29 +395,18 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         C: Send + Sync,
     {
         let columns = self.0.iter().map(|column| column.info.clone()).collect();
-        let rows = Arc::new(RowsOf { about, rows, columns: self.0 });
-        Table { name, about: meaning, columns, rows }
+        let visit = move |sink: &mut dyn RowSink| -> io::Result<()> {
+            for row in rows(&about) {
+                for column in &self.0 {
+                    sink.cell((column.cell)(&about, &row));
+                }
+                sink.end_row()?;
+            }
+            Ok(())
+        };
+        Table { name, about: meaning, columns, visit: Arc::new(visit) }
     }
 }
 
 /// A function that generates the rows of a table, in order.
 pub(crate) type RowsFn<C, R> = for<'c> fn(&'c C) -> Box<dyn Iterator<Item = R> + 'c>;
-
-/// Generates rows of type `R`.
-struct RowsOf<C, R> {
-    about: Arc<C>,
-    rows: RowsFn<C, R>,
-    columns: Vec<Column<C, R>>,
-}
-
-impl<C, R> Rows for RowsOf<C, R> {
-    fn visit(&self, sink: &mut dyn RowSink) -> io::Result<()> {
-        for row in (self.rows)(&self.about) {
-            for column in &self.columns {
-                sink.cell((column.cell)(&self.about, &row));
-            }
-            sink.end_row()?;
-        }
-        Ok(())
-    }
-}
