@@ -3,7 +3,7 @@
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::Analysis;
 use crate::analysis::annotated::{AnnotatedFigures, AnnotatedRow};
-use crate::side::{Presence, Side};
+use crate::side::Presence;
 use crate::trace::Nanos;
 use std::sync::Arc;
 
@@ -68,14 +68,12 @@ fn time(
     meaning: &'static str,
     of: fn(&AnnotatedFigures) -> Option<Nanos>,
 ) -> Columns<Analysis, AnnotatedRow> {
-    let on = move |row: &AnnotatedRow, side: Side| row.figures[side].as_ref().and_then(of);
-    Columns::default()
-        .sides(&format!("{stem}_*"), TIME, meaning, move |_: &Analysis, row, side| {
-            on(row, side).into()
-        })
-        .micros_difference(format!("{stem}_diff"), "candidate − baseline", move |_, row| {
-            let sides = [Side::Baseline, Side::Candidate].map(|side| on(row, side));
-            let difference = |[one, two]: [Option<Nanos>; 2]| Some(two? - one?);
-            difference(sides).into()
-        })
+    Columns::default().compared(
+        stem,
+        TIME,
+        [meaning, "candidate − baseline"],
+        move |_: &Analysis, row: &AnnotatedRow, side| {
+            row.figures[side].as_ref().and_then(of).into()
+        },
+    )
 }

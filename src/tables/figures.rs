@@ -1,7 +1,7 @@
 //! Defines the columns for the times and counts of a group of work (a step, a phase or a batch class), which several
 //! tables share.
 
-use super::table::{Column, ColumnType, Columns};
+use super::table::{ColumnType, Columns};
 use crate::analysis::Analysis;
 use crate::analysis::steps::Figures;
 use crate::side::{PerSide, Presence};
@@ -87,13 +87,9 @@ fn time<R: 'static>(
     of: Of<R>,
     pick: fn(&Figures) -> Nanos,
 ) -> Columns<Analysis, R> {
-    Columns::default()
-        .sides(&format!("{stem}_*"), TIME, meaning, move |_: &Analysis, r: &R, side| {
-            pick(&of(r)[side]).into()
-        })
-        .micros_difference(format!("{stem}_diff"), meaning, move |_, r| {
-            of(r).map(|figures| pick(&figures)).difference().into()
-        })
+    Columns::default().compared(stem, TIME, [meaning; 2], move |_: &Analysis, r: &R, side| {
+        pick(&of(r)[side]).into()
+    })
 }
 
 fn rate<R: 'static>(
@@ -102,13 +98,7 @@ fn rate<R: 'static>(
     of: Of<R>,
     pick: fn(&Figures) -> Option<f64>,
 ) -> Columns<Analysis, R> {
-    let delta = Column::new(format!("{stem}_diff"), RATE.0, meaning, move |_: &Analysis, r: &R| {
-        let PerSide { baseline, candidate } = of(r).map(|figures| pick(&figures));
-        baseline.zip(candidate).map(|(baseline, candidate)| candidate - baseline).into()
-    });
-    Columns::default()
-        .sides(&format!("{stem}_*"), RATE, meaning, move |_: &Analysis, r: &R, side| {
-            pick(&of(r)[side]).into()
-        })
-        .column(delta.unit(RATE.1).difference())
+    Columns::default().compared(stem, RATE, [meaning; 2], move |_: &Analysis, r: &R, side| {
+        pick(&of(r)[side]).into()
+    })
 }

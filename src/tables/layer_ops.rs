@@ -1,6 +1,6 @@
 //! The `layer_ops` table: the ops of an average layer of each stack and phase, in execution order.
 
-use super::table::{Column, ColumnType, Columns, Table};
+use super::table::{ColumnType, Columns, Table};
 use crate::analysis::Analysis;
 use crate::analysis::layers::{LayerOpRow, layer_op_rows};
 use crate::side::Presence;
@@ -43,10 +43,6 @@ fn figures() -> Columns<Analysis, LayerOpRow> {
     const MEAN: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
     const MEAN_OF: &str =
         "mean over all layers of the stack in all steps; a layer without the op counts as 0";
-    let delta = Column::new("mean_us_diff", MEAN.0, MEAN_OF, |_: &Analysis, r: &LayerOpRow| {
-        let means = r.spread.map(|spread| spread.mean_us());
-        means.baseline.zip(means.candidate).map(|(baseline, candidate)| candidate - baseline).into()
-    });
     Columns::default()
         .sides(
             "layers_*",
@@ -57,8 +53,7 @@ fn figures() -> Columns<Analysis, LayerOpRow> {
         .sides("kernels_*", (ColumnType::Whole, ""), "attributed events", |_, r, side| {
             r.spread[side].events.into()
         })
-        .sides("mean_us_*", MEAN, MEAN_OF, |_, r, side| r.spread[side].mean_us().into())
-        .column(delta.unit(MEAN.1).difference())
+        .compared("mean_us", MEAN, [MEAN_OF; 2], |_, r, side| r.spread[side].mean_us().into())
         .sides(
             "stddev_us_*",
             MEAN,

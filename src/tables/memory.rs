@@ -1,16 +1,18 @@
 //! The `memory` table lists device memory by matched op and shapes. The `memory_timeline` table lists device
 //! memory by step.
 
-use super::table::{Cell, Column, ColumnType, Columns, Table};
+use super::table::{Cell, ColumnType, Columns, Table};
 use crate::analysis::Analysis;
 use crate::analysis::memory::{
     MemoryFigures, MemoryRow, MemorySource, MemorySpan, MemoryTimelineRow, memory_rows,
     memory_timeline,
 };
-use crate::side::{PerSide, Presence, Side};
+use crate::side::{Presence, Side};
 use std::sync::Arc;
 
 pub(super) const BYTES: (ColumnType, &str) = (ColumnType::Whole, "B");
+/// The meaning of a column with a difference.
+pub(super) const DIFFERENCE: &str = "candidate − baseline";
 const COUNT: (ColumnType, &str) = (ColumnType::Whole, "");
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
@@ -166,7 +168,12 @@ fn figure(
     meaning: &'static str,
     of: fn(&MemoryFigures) -> Option<i64>,
 ) -> Columns<Analysis, MemoryRow> {
-    both(name, kind, meaning, move |r: &MemoryRow, side| r.figures[side].as_ref().and_then(of))
+    Columns::default().compared(
+        name,
+        kind,
+        [meaning, DIFFERENCE],
+        move |_: &Analysis, r: &MemoryRow, side| r.figures[side].as_ref().and_then(of).into(),
+    )
 }
 
 /// Three columns for a quantity in [`MemorySpan`]: one for each side, and candidate − baseline.
@@ -176,32 +183,10 @@ fn of_span(
     meaning: &'static str,
     of: fn(&MemorySpan) -> Option<i64>,
 ) -> Columns<Analysis, MemoryTimelineRow> {
-    both(name, kind, meaning, move |r: &MemoryTimelineRow, side| {
-        r.spans[side].as_ref().and_then(of)
-    })
-}
-
-/// Three columns for a quantity: one for each side, and candidate − baseline. The function `of` returns the value for a
-/// row and side.
-pub(super) fn both<R: 'static>(
-    name: &str,
-    (kind, unit): (ColumnType, &'static str),
-    meaning: &'static str,
-    of: impl Fn(&R, Side) -> Option<i64> + Send + Sync + Copy + 'static,
-) -> Columns<Analysis, R> {
-    let delta = Column::new(
-        format!("{name}_diff"),
+    Columns::default().compared(
+        name,
         kind,
-        "candidate − baseline",
-        move |_: &Analysis, row: &R| {
-            let sides = PerSide::from_fn(|side| of(row, side));
-            let both = sides.baseline.zip(sides.candidate);
-            both.map(|(baseline, candidate)| candidate.saturating_sub(baseline)).into()
-        },
-    );
-    Columns::default()
-        .sides(&format!("{name}_*"), (kind, unit), meaning, move |_, row, side| {
-            of(row, side).into()
-        })
-        .column(delta.unit(unit).difference())
+        [meaning, DIFFERENCE],
+        move |_: &Analysis, r: &MemoryTimelineRow, side| r.spans[side].as_ref().and_then(of).into(),
+    )
 }

@@ -1,10 +1,9 @@
 //! The `memory_peaks` table: live memory at the peak of each side, by module and matched op.
 
-use super::memory::{BYTES, both};
+use super::memory::{BYTES, DIFFERENCE};
 use super::table::{Cell, ColumnType, Columns, Table};
 use crate::analysis::Analysis;
 use crate::analysis::memory::{LiveRow, LiveSet, MemorySource, live_sets, live_sets_of_steps};
-use crate::side::Side;
 use std::sync::Arc;
 
 /// A row of the table, which is given as a live set and the index of one of its rows.
@@ -66,12 +65,15 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
                 }
             }
         })
-        .and(both(
+        .compared(
             "live_bytes",
             BYTES,
-            "live bytes at the shown moment; the rows of a live set add up to `Total Allocated` at this moment",
-            |part: &Part, side: Side| part.row().bytes[side],
-        ))
+            [
+                "live bytes at the shown moment; the rows of a live set add up to `Total Allocated` at this moment",
+                DIFFERENCE,
+            ],
+            |_, part, side| part.row().bytes[side].into(),
+        )
         .table(
             (name, "one row per device, side whose peak is shown, module, matched op and shapes: first for the peaks \
                     of the whole recording, then for the peaks of each matched step; most live bytes first"),

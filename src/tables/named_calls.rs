@@ -4,8 +4,7 @@
 use super::table::{ColumnType, Columns, RowsFn, Table};
 use crate::analysis::Analysis;
 use crate::analysis::named_calls::{self, NamedCalls, api_calls_by_name};
-use crate::side::{PerSide, Side};
-use crate::trace::Nanos;
+use crate::side::{Presence, Side};
 use std::sync::Arc;
 
 /// The table `ops`.
@@ -59,16 +58,10 @@ fn columns(name: &'static str, launched: &'static str) -> Columns<Analysis, Name
     const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
     const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
     const DECIMAL: (ColumnType, &str) = (ColumnType::Decimal(3), "");
-    let difference = |times: PerSide<Nanos>| times.candidate - times.baseline;
     Columns::default()
         .text("name", name, |_: &Analysis, calls: &NamedCalls| calls.name.as_str().into())
         .word("presence", "`both`, `trace1_only` or `trace2_only`", |_, calls| {
-            match (calls.calls.baseline, calls.calls.candidate) {
-                (_, 0) => "trace1_only",
-                (0, _) => "trace2_only",
-                (_, _) => "both",
-            }
-            .into()
+            Presence::of(calls.calls).label().into()
         })
         .sides("calls_*", WHOLE, "number of calls in the whole trace", |_, calls, side| {
             calls.calls[side].into()
@@ -89,22 +82,20 @@ fn columns(name: &'static str, launched: &'static str) -> Columns<Analysis, Name
              again",
             |_, calls, side| calls.host_total[side].into(),
         )
-        .sides(
-            "host_self_us_*",
+        .compared(
+            "host_self_us",
             TIME,
-            "host time excluding nested calls, in the whole trace",
+            [
+                "host time excluding nested calls, in the whole trace",
+                "host_self_us_trace2 − host_self_us_trace1",
+            ],
             |_, calls, side| calls.host_self[side].into(),
         )
-        .micros_difference(
-            "host_self_us_diff",
-            "host_self_us_trace2 − host_self_us_trace1",
-            move |_, calls| difference(calls.host_self).into(),
-        )
-        .sides("kernel_us_*", TIME, launched, |_, calls, side| calls.gpu[side].into())
-        .micros_difference(
-            "kernel_us_diff",
-            "kernel_us_trace2 − kernel_us_trace1",
-            move |_, calls| difference(calls.gpu).into(),
+        .compared(
+            "kernel_us",
+            TIME,
+            [launched, "kernel_us_trace2 − kernel_us_trace1"],
+            |_, calls, side| calls.gpu[side].into(),
         )
 }
 

@@ -60,16 +60,10 @@ fn time(
     meaning: &'static str,
     of: fn(&Overlap) -> Nanos,
 ) -> Columns<Analysis, OverlapRow> {
-    let on = move |row: &OverlapRow, side: Side| row.figures[side].as_ref().map(of);
-    Columns::default()
-        .sides(
-            &format!("{stem}_*"),
-            (ColumnType::Time, "µs"),
-            meaning,
-            move |_: &Analysis, row, side| on(row, side).into(),
-        )
-        .micros_difference(format!("{stem}_diff"), "candidate − baseline", move |_, row| {
-            let difference = || Some(on(row, Side::Candidate)? - on(row, Side::Baseline)?);
-            difference().into()
-        })
+    Columns::default().compared(
+        stem,
+        (ColumnType::Time, "µs"),
+        [meaning, "candidate − baseline"],
+        move |_: &Analysis, row: &OverlapRow, side| row.figures[side].as_ref().map(of).into(),
+    )
 }

@@ -93,6 +93,18 @@ pub enum Cell<'c> {
     Flag(bool),
 }
 
+impl Cell<'_> {
+    /// The difference of two numbers of the same type; empty if one of the cells is no number.
+    fn minus(self, other: Cell<'_>) -> Cell<'static> {
+        match (self, other) {
+            (Cell::Whole(one), Cell::Whole(other)) => Cell::Whole(one.saturating_sub(other)),
+            (Cell::Time(one), Cell::Time(other)) => Cell::Time(one - other),
+            (Cell::Decimal(one), Cell::Decimal(other)) => Cell::Decimal(one - other),
+            (_, _) => Cell::Empty,
+        }
+    }
+}
+
 impl<'c> From<&'c str> for Cell<'c> {
     fn from(text: &'c str) -> Self {
         Cell::Text(Cow::Borrowed(text))
@@ -377,6 +389,22 @@ impl<C: 'static, R: 'static> Columns<C, R> {
             self.0.push(column.unit(unit).side(side));
         }
         self
+    }
+
+    /// Adds three columns for a quantity of which larger values are worse: one for each side, and candidate − baseline,
+    /// which is empty unless both sides have a value.
+    pub(crate) fn compared(
+        self,
+        stem: &str,
+        (kind, unit): (ColumnType, &'static str),
+        [meaning, difference]: [&'static str; 2],
+        cell: impl for<'c> Fn(&'c C, &'c R, Side) -> Cell<'c> + Send + Sync + Copy + 'static,
+    ) -> Self {
+        let delta = Column::new(format!("{stem}_diff"), kind, difference, move |about, row| {
+            cell(about, row, Side::Candidate).minus(cell(about, row, Side::Baseline))
+        });
+        self.sides(&format!("{stem}_*"), (kind, unit), meaning, cell)
+            .column(delta.unit(unit).difference())
     }
 
     pub fn and(mut self, others: Columns<C, R>) -> Self {
