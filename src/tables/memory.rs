@@ -20,27 +20,12 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .text("device", "`gpu N`, or `cpu`", |_: &Analysis, r: &MemoryRow| {
             r.place.to_string().into()
         })
-        .text(
-            "op",
+        .and(source(
             "the nearest matched op around the allocations or, if there is no matched op, the nearest op; `a | b` \
              if the names differ; `(outside ops)`; `(live before the recording)`; `(not recorded)`: memory that is \
              part of `Total Allocated` but not explained by any event",
-            |_, r| r.source.name().into(),
-        )
-        .text("root_op", "the outermost op around the matched op", |_, r| match &r.source {
-            MemorySource::Op { root, .. } => root.as_str().into(),
-            MemorySource::OutsideOps | MemorySource::Before | MemorySource::NotRecorded => {
-                Cell::Empty
-            }
-        })
-        .sides("input_shape_*", (ColumnType::Text, ""), "`Input Dims` of the op", |_, r, side| {
-            match &r.source {
-                MemorySource::Op { shapes, .. } => shapes[side as usize].as_str().into(),
-                MemorySource::OutsideOps | MemorySource::Before | MemorySource::NotRecorded => {
-                    Cell::Empty
-                }
-            }
-        })
+            |r: &MemoryRow| &r.source,
+        ))
         .word("presence", "which side allocates memory for the row", |_, r| {
             let counts = r.figures.as_ref().map(|figures| {
                 figures.map_or(0, |figures| match r.source {
@@ -158,6 +143,27 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
             (name, "for each device, one row for the whole recording, then one row per matched step"),
             analysis,
             |analysis| Box::new(memory_timeline(analysis.diff(), analysis.compared()).into_iter()),
+        )
+}
+
+/// The columns for the op in which memory was allocated; `meaning` describes the column with its name.
+pub(super) fn source<R: 'static>(
+    meaning: &'static str,
+    of: for<'c> fn(&'c R) -> &'c MemorySource,
+) -> Columns<Analysis, R> {
+    Columns::default()
+        .text("op", meaning, move |_: &Analysis, r: &R| of(r).name().into())
+        .text("root_op", "the outermost op around the matched op", move |_, r| {
+            if let MemorySource::Op { root, .. } = of(r) { root.as_str() } else { "" }.into()
+        })
+        .sides(
+            "input_shape_*",
+            (ColumnType::Text, ""),
+            "`Input Dims` of the op",
+            move |_, r, side| {
+                let MemorySource::Op { shapes, .. } = of(r) else { return Cell::Empty };
+                shapes[side as usize].as_str().into()
+            },
         )
 }
 

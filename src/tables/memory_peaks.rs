@@ -1,9 +1,9 @@
 //! The `memory_peaks` table: live memory at the peak of each side, by module and matched op.
 
-use super::memory::{BYTES, DIFFERENCE};
-use super::table::{Cell, ColumnType, Columns, Table};
+use super::memory::{BYTES, DIFFERENCE, source};
+use super::table::{Cell, Columns, Table};
 use crate::analysis::Analysis;
-use crate::analysis::memory::{LiveRow, LiveSet, MemorySource, live_sets, live_sets_of_steps};
+use crate::analysis::memory::{LiveRow, LiveSet, live_sets, live_sets_of_steps};
 use std::sync::Arc;
 
 /// A row of the table, which is given as a live set and the index of one of its rows.
@@ -50,21 +50,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
                 module => module.into(),
             }
         })
-        .text("op", "as in `memory.csv`", |_, part| part.row().source.name().into())
-        .text("root_op", "the outermost op around the matched op", |_, part| match &part.row().source {
-            MemorySource::Op { root, .. } => root.as_str().into(),
-            MemorySource::OutsideOps | MemorySource::Before | MemorySource::NotRecorded => {
-                Cell::Empty
-            }
-        })
-        .sides("input_shape_*", (ColumnType::Text, ""), "`Input Dims` of the op", |_, part, side| {
-            match &part.row().source {
-                MemorySource::Op { shapes, .. } => shapes[side as usize].as_str().into(),
-                MemorySource::OutsideOps | MemorySource::Before | MemorySource::NotRecorded => {
-                    Cell::Empty
-                }
-            }
-        })
+        .and(source("as in `memory.csv`", |part: &Part| &part.row().source))
         .compared(
             "live_bytes",
             BYTES,
