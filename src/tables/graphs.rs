@@ -1,6 +1,6 @@
 //! The `graphs` table: launches of captured graphs, and the captures that they replay.
 
-use super::table::{Cell, Column, ColumnType, Columns, Table};
+use super::table::{Column, ColumnType, Columns, Table};
 use crate::analysis::Analysis;
 use crate::side::Side;
 use crate::tree::Replay;
@@ -79,17 +79,17 @@ fn captures() -> Columns<Analysis, Row> {
     );
     Columns::default()
         .text("capture", "file that contains the capture", |_: &Analysis, r: &Row| {
-            of(r.replay.graph.as_ref().map(|graph| graph.source.as_str()))
+            r.replay.graph.as_ref().map(|graph| graph.source.as_str()).into()
         })
         .whole("graph", "position of the graph in the capture file, from 0", |_, r| {
-            of(r.replay.graph.as_ref().map(|graph| graph.number))
+            r.replay.graph.as_ref().map(|graph| graph.number).into()
         })
         .column(begin)
         .whole("launches", "number of captured launches", |_, r| {
-            of(r.replay.graph.as_ref().map(|graph| graph.launches))
+            r.replay.graph.as_ref().map(|graph| graph.launches).into()
         })
         .whole("batch", "batch size that the graph was captured for, if known", |_, r| {
-            of(r.replay.graph.as_ref().and_then(|graph| graph.batch))
+            r.replay.graph.as_ref().and_then(|graph| graph.batch).into()
         })
         .whole(
             "equals",
@@ -100,11 +100,6 @@ fn captures() -> Columns<Analysis, Row> {
         .text(
             "misfit",
             "if no captured graph matches: the most similar captured graph, and why that graph does not match",
-            |_, r| of(r.replay.misfit.as_ref().map(|(graph, why)| format!("{graph}: {why}"))),
+            |_, r| r.replay.misfit.as_ref().map(|(graph, why)| format!("{graph}: {why}")).into(),
         )
-}
-
-/// The value as a cell; an empty cell if there is no value.
-fn of<'r, T: Into<Cell<'r>>>(value: Option<T>) -> Cell<'r> {
-    value.map_or(Cell::Empty, Into::into)
 }

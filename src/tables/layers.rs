@@ -1,7 +1,7 @@
 //! The `layers` table: the layers in each phase, and the work around the layers.
 
 use super::runs;
-use super::table::{Cell, ColumnType, Columns, Table};
+use super::table::{ColumnType, Columns, Table};
 use crate::analysis::Analysis;
 use crate::analysis::layers::{LayerRow, layer_rows};
 use crate::side::{PerSide, Presence};
@@ -39,10 +39,7 @@ fn identity() -> Columns<Analysis, LayerRow> {
             "instance_*",
             (ColumnType::Text, ""),
             "name of the module, or `graph_N.I`",
-            |a, r, side| match a.layer_pairs().instance(r.place, side) {
-                "" => Cell::Empty,
-                instance => instance.into(),
-            },
+            |a, r, side| a.layer_pairs().instance(r.place, side).into(),
         )
         .word("phase", "phase in which the work was launched", |_, r| r.phase.label().into())
         .word("presence", "which side has events in the row", |_, r| {

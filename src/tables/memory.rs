@@ -128,10 +128,7 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
             "peak_op_*",
             (ColumnType::Text, ""),
             "the op in which the peak is reached; empty if the peak is at the start or outside of ops",
-            |_, r, side| match r.spans[side].as_ref().map(|span| span.peak_op.as_str()) {
-                None | Some("") => Cell::Empty,
-                Some(op) => op.into(),
-            },
+            |_, r, side| r.spans[side].as_ref().map(|span| span.peak_op.as_str()).into(),
         )
         .and(of_span(
             "reserved_bytes",

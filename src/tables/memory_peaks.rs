@@ -1,7 +1,7 @@
 //! The `memory_peaks` table: live memory at the peak of each side, by module and matched op.
 
 use super::memory::{BYTES, DIFFERENCE, source};
-use super::table::{Cell, Columns, Table};
+use super::table::{Columns, Table};
 use crate::analysis::Analysis;
 use crate::analysis::memory::{LiveRow, LiveSet, live_sets, live_sets_of_steps};
 use std::sync::Arc;
@@ -39,16 +39,10 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             "the innermost matched call in which the peak is reached. For the other side, the row shows the largest \
              live set during the counterpart of this call. Empty if the peak is outside of matched calls; the other \
              side is then shown at its own peak",
-            |_, part| match part.set.call.as_str() {
-                "" => Cell::Empty,
-                call => call.into(),
-            },
+            |_, part| part.set.call.as_str().into(),
         )
         .text("module", "the innermost `nn.Module` around the allocations", |_, part| {
-            match part.row().module.as_str() {
-                "" => Cell::Empty,
-                module => module.into(),
-            }
+            part.row().module.as_str().into()
         })
         .and(source("as in `memory.csv`", |part: &Part| &part.row().source))
         .compared(

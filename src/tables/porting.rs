@@ -90,7 +90,6 @@ fn times() -> Columns<Analysis, PortingRow> {
 }
 
 fn kernels() -> Columns<Analysis, PortingRow> {
-    let text = |text: &'static str| text.into();
     Columns::default()
         .sides(
             "library_*",
@@ -102,16 +101,16 @@ fn kernels() -> Columns<Analysis, PortingRow> {
             "generation_*",
             WORD,
             "GPU generation that the longest kernel was written for",
-            move |_, r, side| r.generation[side].map_or(Cell::Empty, |of| text(of.name)),
+            |_, r, side| r.generation[side].map(|of| of.name).into(),
         )
         .sides("alignment_*", WHOLE, "alignment of the longest kernel, in elements", |_, r, side| {
-            r.alignment[side].map_or(Cell::Empty, Cell::from)
+            r.alignment[side].into()
         })
         .sides(
             "precision_*",
             WORD,
             "precision in which the longest kernel multiplies",
-            move |_, r, side| r.precision[side].map_or(Cell::Empty, text),
+            |_, r, side| r.precision[side].into(),
         )
         .sides("kernel_*", TEXT, "short name of the longest kernel", |_, r, side| {
             r.kernel[side].as_str().into()

@@ -77,7 +77,7 @@ pub struct ColumnInfo {
 pub enum Cell<'c> {
     /// The value is undefined or unknown.
     Empty,
-    /// A cell of a [`ColumnType::Text`] or [`ColumnType::Word`] column.
+    /// A cell of a [`ColumnType::Text`] or [`ColumnType::Word`] column. An empty string is written like `Empty`.
     Text(Cow<'c, str>),
     /// A cell of a [`ColumnType::Names`] column.
     Names(Vec<&'c str>),
