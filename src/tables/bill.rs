@@ -1,10 +1,10 @@
 //! The `bill` table divides the step-time difference into lines. Their prices add up to the difference.
 
-use super::table::{Column, ColumnType, Columns, Table};
+use super::table::{Columns, Table};
+use super::uids;
 use crate::analysis::Analysis;
 use crate::analysis::bill::BillLine;
 use crate::analysis::changes::{Change, Code};
-use crate::side::Side;
 use std::sync::Arc;
 
 /// A line of the bill, with its number.
@@ -72,8 +72,9 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .whole("sites", "number of calls that belong to the change, in all compared steps", |a, r| {
             change(a, r).map(|change| change.nodes.len()).into()
         })
-        .column(uid("uid1", Side::Baseline))
-        .column(uid("uid2", Side::Candidate))
+        .and(uids::columns("uid of the first call of the change", |a, r: &Row, side| {
+            r.1.node.and_then(|node| a.diff().merged().node(node).call(side))
+        }))
         .whole("node", "first line with this change in `merged_tree_output.txt`, counted from 0", |_, r| {
             r.1.node.map(|node| node.index()).into()
         })
@@ -90,16 +91,4 @@ fn change<'a>(analysis: &'a Analysis, row: &Row) -> Option<&'a Change> {
 
 fn code<'a>(analysis: &'a Analysis, row: &Row) -> Code<'a> {
     row.1.node.map_or_else(Code::default, |node| Code::of(analysis.diff(), node))
-}
-
-/// A column with the uid of the first call.
-fn uid(name: &str, side: Side) -> Column<Analysis, Row> {
-    const MEANING: &str = "uid of the first call of the change";
-    let column = Column::new(name, ColumnType::Uid, MEANING, move |a: &Analysis, r: &Row| {
-        let tree = a.tree(side);
-        let call = r.1.node.and_then(|node| a.diff().merged().node(node).call(side));
-        let event = call.and_then(|call| tree.event(call));
-        event.map(|event| tree.trace().uid(event).0).into()
-    });
-    column.side(side)
 }

@@ -1,12 +1,14 @@
 //! The `changes` table lists what changed and how much each change costs; the costs add up to the difference
 //! in step time. The `change_sites` table lists the calls in each change.
 
-use super::table::{Column, ColumnType, Columns, Table};
+use super::table::{ColumnType, Columns, Table};
+use super::uids;
 use crate::analysis::Analysis;
 use crate::analysis::changes::{Change, WithoutChange};
 use crate::diff::MergedId;
 use crate::side::Side;
 use crate::trace::Nanos;
+use crate::tree::CallId;
 use std::sync::Arc;
 
 /// A row of the `changes` table: a change, or a part of the difference that is not caused by a change.
@@ -130,13 +132,11 @@ pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .whole("change", "number of the change, as in bill.csv", |_, r| r.change.into())
         .word("kind", "kind of the change", |_, r| r.kind.into())
         .sides("name_*", TEXT, "name of the call; empty if the side does not have the call", |a, r, side| {
-            let call = a.diff().merged().node(r.node).call(side);
-            call.map(|call| a.tree(side).name(call)).into()
+            call(a, r, side).map(|call| a.tree(side).name(call)).into()
         })
         .text("module", "the innermost module around the call", |a, r| a.diff().module_of(r.node).into())
         .sides("arguments_*", TEXT, "shapes and types of the op's arguments", |a, r, side| {
-            let call = a.diff().merged().node(r.node).call(side);
-            let arguments = call.and_then(|call| a.tree(side).arguments(call));
+            let arguments = call(a, r, side).and_then(|call| a.tree(side).arguments(call));
             arguments
                 .map(|arguments| {
                     let trace = a.tree(side).trace();
@@ -151,15 +151,14 @@ pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {
             TIME,
             "time of the GPU events launched by the call and by the calls below it; in traces without GPU events, \
              host self time of ops",
-            |a, r, side| time(a, r.node, side).into(),
+            |a, r, side| time(a, r, side).into(),
         )
         .word(
             "nested",
             "`yes` if a call above it belongs to the same change, so that its time is part of that call's time",
             |_, r| if r.is_nested { "yes" } else { "no" }.into(),
         )
-        .column(uid("uid1", Side::Baseline))
-        .column(uid("uid2", Side::Candidate))
+        .and(uids::columns("uid of the call", call))
         .whole("node", "the call's line in `merged_tree_output.txt`, counted from 0", |_, r| {
             r.node.index().into()
         })
@@ -172,6 +171,11 @@ pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {
                 Box::new(changes.flat_map(|(at, change)| sites_of(analysis, at, change)))
             },
         )
+}
+
+/// The call of a site on a side.
+fn call(analysis: &Analysis, site: &Site, side: Side) -> Option<CallId> {
+    analysis.diff().merged().node(site.node).call(side)
 }
 
 /// The calls of a change, in the order of the merged tree.
@@ -195,20 +199,8 @@ fn sites_of(analysis: &Analysis, number: usize, change: &Change) -> Vec<Site> {
     nodes.iter().map(site).collect()
 }
 
-/// A column with the uid of a site's call.
-fn uid(name: &str, side: Side) -> Column<Analysis, Site> {
-    let column =
-        Column::new(name, ColumnType::Uid, "uid of the call", move |a: &Analysis, r: &Site| {
-            let tree = a.tree(side);
-            let call = a.diff().merged().node(r.node).call(side);
-            let event = call.and_then(|call| tree.event(call));
-            event.map(|event| tree.trace().uid(event).0).into()
-        });
-    column.side(side)
-}
-
-fn time(analysis: &Analysis, node: MergedId, side: Side) -> Option<Nanos> {
-    let call = analysis.diff().merged().node(node).call(side)?;
+fn time(analysis: &Analysis, site: &Site, side: Side) -> Option<Nanos> {
+    let call = call(analysis, site, side)?;
     let tree = analysis.tree(side);
     let is_measured =
         |call: &_| analysis.ledger().row_index(analysis.diff(), side, *call).is_some();

@@ -1,6 +1,6 @@
 //! The `fusion` table: call sites at which the two sides run different numbers of kernels.
 
-use super::table::{Cell, Column, ColumnType, Columns, Table};
+use super::table::{Cell, ColumnType, Columns, Table};
 use crate::analysis::Analysis;
 use crate::analysis::fusion::{FusionRow, KernelChange};
 use std::sync::Arc;
@@ -77,12 +77,6 @@ fn sides() -> Columns<Analysis, FusionRow> {
 }
 
 fn instances() -> Columns<Analysis, FusionRow> {
-    let first = Column::new(
-        "lowest_common_ancestor_id",
-        ColumnType::Whole,
-        "line of the first `agreeing` instance in `merged_tree_output.txt`, counted from 0",
-        |_: &Analysis, r: &FusionRow| r.first.index().into(),
-    );
     Columns::default()
         .micros_difference("diff_us", "candidate − baseline", |_: &Analysis, r: &FusionRow| {
             r.difference().into()
@@ -97,5 +91,9 @@ fn instances() -> Columns<Analysis, FusionRow> {
             "how many of the `instances` have the row's kernel counts and change",
             |_, r| r.agreeing.into(),
         )
-        .column(first)
+        .whole(
+            "lowest_common_ancestor_id",
+            "line of the first `agreeing` instance in `merged_tree_output.txt`, counted from 0",
+            |_, r| r.first.index().into(),
+        )
 }

@@ -1,6 +1,6 @@
 //! The `graphs` table: launches of captured graphs, and the captures that they replay.
 
-use super::table::{Column, ColumnType, Columns, Table};
+use super::table::{Columns, Table};
 use crate::analysis::Analysis;
 use crate::side::Side;
 use crate::tree::Replay;
@@ -40,21 +40,9 @@ fn rows(analysis: &Analysis) -> Vec<Row> {
 }
 
 fn replays() -> Columns<Analysis, Row> {
-    let launch =
-        Column::new("launch_uid", ColumnType::Uid, "the graph launch", |_: &Analysis, r: &Row| {
-            r.replay.launch.0.into()
-        });
-    let first = Column::new(
-        "first_uid",
-        ColumnType::Uid,
-        "offset of the uids of captured calls. The uid of a captured call is this number plus the position of the \
-         call in the capture's `traceEvents` or among the named parts of the launch. -1 if there are neither captured \
-         calls nor named parts",
-        |_: &Analysis, r: &Row| r.first_uid.into(),
-    );
     Columns::default()
         .word("source", "`trace1` or `trace2`", |_: &Analysis, r: &Row| r.side.label().into())
-        .column(launch)
+        .uid("launch_uid", "the graph launch", |_, r| r.replay.launch.0.into())
         .whole("kernels", "number of GPU events that the graph launch runs", |_, r| r.replay.kernels.into())
         .whole(
             "placed",
@@ -67,16 +55,16 @@ fn replays() -> Columns<Analysis, Row> {
              in the event",
             |_, r| r.replay.named.into(),
         )
-        .column(first)
+        .uid(
+            "first_uid",
+            "offset of the uids of captured calls. The uid of a captured call is this number plus the position of the \
+             call in the capture's `traceEvents` or among the named parts of the launch. -1 if there are neither \
+             captured calls nor named parts",
+            |_, r| r.first_uid.into(),
+        )
 }
 
 fn captures() -> Columns<Analysis, Row> {
-    let begin = Column::new(
-        "begin_uid",
-        ColumnType::Uid,
-        "position, in the capture's `traceEvents`, of the call that began the capture",
-        |_: &Analysis, r: &Row| r.replay.graph.as_ref().map(|graph| graph.begin.0).into(),
-    );
     Columns::default()
         .text("capture", "file that contains the capture", |_: &Analysis, r: &Row| {
             r.replay.graph.as_ref().map(|graph| graph.source.as_str()).into()
@@ -84,7 +72,11 @@ fn captures() -> Columns<Analysis, Row> {
         .whole("graph", "position of the graph in the capture file, from 0", |_, r| {
             r.replay.graph.as_ref().map(|graph| graph.number).into()
         })
-        .column(begin)
+        .uid(
+            "begin_uid",
+            "position, in the capture's `traceEvents`, of the call that began the capture",
+            |_, r| r.replay.graph.as_ref().map(|graph| graph.begin.0).into(),
+        )
         .whole("launches", "number of captured launches", |_, r| {
             r.replay.graph.as_ref().map(|graph| graph.launches).into()
         })

@@ -1,6 +1,7 @@
 //! The `diff_stats_kernels` table: every attributed GPU event of both traces, or one row for each group of equal events.
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
+use super::uids::uid;
 use crate::analysis::Analysis;
 use crate::analysis::account::Row;
 use crate::side::{PerSide, Side};
@@ -71,12 +72,6 @@ impl Event {
     fn stream(&self, analysis: &Analysis) -> Option<Stream> {
         let tree = analysis.tree(self.side);
         tree.trace().stream(tree.event(self.call)?)
-    }
-
-    fn uid(&self, analysis: &Analysis, call: Option<CallId>) -> Cell<'static> {
-        let tree = analysis.tree(self.side);
-        let event = call.and_then(|call| tree.event(call));
-        event.map(|event| tree.trace().uid(event).0).into()
     }
 }
 
@@ -166,12 +161,7 @@ fn op() -> Columns<Analysis, Event> {
             "name of the nearest op above the event's launch; empty if there is no op",
             |a, e| e.op.map(|op| a.tree(e.side).name(op)).into(),
         )
-        .column(Column::new(
-            "cpu_op_uid",
-            ColumnType::Uid,
-            "uid of the nearest op",
-            |a: &Analysis, e: &Event| e.uid(a, e.op),
-        ))
+        .uid("cpu_op_uid", "uid of the nearest op", |a, e| uid(a, e.side, e.op))
         .word("source", "`trace1` or `trace2`", |_, e| e.side.label().into())
 }
 
@@ -207,12 +197,7 @@ fn places() -> Columns<Analysis, Event> {
         .whole("lowest_common_ancestor_id", "id of the lowest common node of the event's row", |a, e| {
             e.row(a).lowest_common.map(|id| id.index()).into()
         })
-        .column(Column::new(
-            "gpu_op_uid",
-            ColumnType::Uid,
-            "uid of the GPU event",
-            |a: &Analysis, e: &Event| e.uid(a, Some(e.call)),
-        ))
+        .uid("gpu_op_uid", "uid of the GPU event", |a, e| uid(a, e.side, Some(e.call)))
         .column(Column::new(
             "nn_module_stack",
             ColumnType::Names,

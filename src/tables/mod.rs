@@ -32,6 +32,7 @@ mod steps;
 pub mod table;
 mod tallies;
 mod uid_map;
+mod uids;
 mod unique_args;
 mod what_if;
 

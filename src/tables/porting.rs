@@ -1,11 +1,11 @@
 //! The `porting` table: each op on both platforms, what runs it there, and how much of the difference the hardware
 //! explains.
 
-use super::table::{Cell, Column, ColumnType, Columns, Table};
+use super::table::{Cell, ColumnType, Columns, Table};
+use super::uids;
 use crate::analysis::Analysis;
 use crate::analysis::kernel_facts::Role;
 use crate::analysis::porting::PortingRow;
-use crate::side::Side;
 use crate::trace::Nanos;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -131,20 +131,9 @@ fn kernels() -> Columns<Analysis, PortingRow> {
             let texts = r.hints.iter().map(|hint| hint.words(|side| side.label().to_owned()));
             texts.collect::<Vec<_>>().join("; ").into()
         })
-        .column(uid("uid1", Side::Baseline))
-        .column(uid("uid2", Side::Candidate))
-}
-
-/// A column with the uid of the row's largest call.
-fn uid(name: &str, side: Side) -> Column<Analysis, PortingRow> {
-    const MEANING: &str = "the call with the most GPU time";
-    let column =
-        Column::new(name, ColumnType::Uid, MEANING, move |a: &Analysis, r: &PortingRow| {
-            let tree = a.tree(side);
-            let event = r.largest[side].and_then(|call| tree.event(call));
-            event.map(|event| tree.trace().uid(event).0).into()
-        });
-    column.side(side)
+        .and(uids::columns("the call with the most GPU time", |_, r: &PortingRow, side| {
+            r.largest[side]
+        }))
 }
 
 fn per_call(roles: &BTreeMap<Role, (u64, Nanos)>, calls: u64) -> Cell<'static> {

@@ -1,12 +1,12 @@
 //! The `diff_stats` table: one line for each attribution row.
 
-use super::table::{Cell, Column, ColumnType, Columns, Table};
-use super::{arguments, efficiency, runs};
+use super::table::{Cell, ColumnType, Columns, Table};
+use super::{arguments, efficiency, runs, uids};
 use crate::analysis::Analysis;
 use crate::analysis::account::Row;
 use crate::analysis::efficiency::Efficiency;
 use crate::analysis::kernels::row_category;
-use crate::side::{PerSide, Side};
+use crate::side::PerSide;
 use std::sync::Arc;
 
 /// The index of an attribution row, and the efficiency of that row on each side.
@@ -127,18 +127,8 @@ fn places() -> Rows {
             "id of the lowest common call in the merged tree; rows with equal ids belong to the same call",
             |a, r| r.row(a).lowest_common.map(|id| id.index()).into(),
         )
-        .column(uid("uid1", Side::Baseline))
-        .column(uid("uid2", Side::Candidate))
+        .and(uids::columns("the op or launch in each trace", |a, r: &Position, side| {
+            r.row(a).calls[side]
+        }))
         .whole("row_id", "position of the row, from 0", |_, r| r.at.into())
-}
-
-/// A column with the uid of each row's op or launch.
-fn uid(name: &str, side: Side) -> Column<Analysis, Position> {
-    const MEANING: &str = "the op or launch in each trace";
-    let column = Column::new(name, ColumnType::Uid, MEANING, move |a: &Analysis, r: &Position| {
-        let tree = a.tree(side);
-        let event = r.row(a).calls[side].and_then(|call| tree.event(call));
-        event.map(|event| tree.trace().uid(event).0).into()
-    });
-    column.side(side)
 }

@@ -332,6 +332,16 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self.column(Column::new(name, ColumnType::Whole, meaning, cell))
     }
 
+    /// Adds a column with the positions of events in `traceEvents`.
+    pub(crate) fn uid(
+        self,
+        name: impl Into<String>,
+        meaning: &'static str,
+        cell: impl for<'c> Fn(&'c C, &'c R) -> Cell<'c> + Send + Sync + 'static,
+    ) -> Self {
+        self.column(Column::new(name, ColumnType::Uid, meaning, cell))
+    }
+
     /// Adds a column of numbers with a given number of decimals.
     pub fn decimal(
         self,
