@@ -8,7 +8,6 @@ use crate::analysis::account::Tally;
 use crate::analysis::efficiency::Efficiency;
 use crate::analysis::kernels::{KernelRow, PythonStack, by_kernel, stacks};
 use crate::side::{PerSide, Side};
-use serde::Serialize;
 use std::sync::Arc;
 
 struct Kernel {
@@ -85,19 +84,11 @@ fn spread() -> Columns<Analysis, Row> {
         })
 }
 
-#[derive(Serialize)]
-struct Stack<'s> {
-    count: u64,
-    frames: &'s [String],
-}
-
 fn listed(stacks: &[PythonStack]) -> Cell<'static> {
     if stacks.is_empty() {
         return Cell::Empty;
     }
-    let list: Vec<Stack<'_>> =
-        stacks.iter().map(|stack| Stack { count: stack.count, frames: &stack.frames }).collect();
-    Cell::Json(serde_json::to_string(&list).expect("stacks can be written as JSON"))
+    Cell::Json(serde_json::to_string(stacks).expect("stacks can be written as JSON"))
 }
 
 fn tally(row: &Row) -> &Tally {

@@ -14,10 +14,11 @@ use crate::side::{PerSide, Side};
 use crate::trace::{ByName, TextId};
 use crate::tree::{CallId, CallKind, CallTree, Descent, ModuleName};
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 use std::cmp::Reverse;
 
 /// A distinct Python stack, and the number of events that were launched from it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PythonStack {
     /// Number of events.
     pub count: u64,

@@ -20,8 +20,8 @@ struct Stacks {
 #[derive(Serialize)]
 struct Entry {
     name: String,
-    trace1: Vec<StackEntry>,
-    trace2: Vec<StackEntry>,
+    trace1: Vec<PythonStack>,
+    trace2: Vec<PythonStack>,
 }
 
 #[derive(Serialize)]
@@ -30,12 +30,6 @@ struct KernelEntry {
     category: String,
     #[serde(flatten)]
     entry: Entry,
-}
-
-#[derive(Serialize)]
-struct StackEntry {
-    count: u64,
-    frames: Vec<String>,
 }
 
 pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
@@ -76,11 +70,6 @@ fn entry(analysis: &Analysis, name: String, events: &PerSide<Vec<CallId>>) -> En
         analysis.stacks(),
         analysis.options().stacks,
         events,
-    )
-    .map(entries);
+    );
     Entry { name, trace1: stacks.baseline, trace2: stacks.candidate }
-}
-
-fn entries(stacks: Vec<PythonStack>) -> Vec<StackEntry> {
-    stacks.into_iter().map(|PythonStack { count, frames }| StackEntry { count, frames }).collect()
 }
