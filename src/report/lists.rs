@@ -4,7 +4,7 @@
 // In builds without the page, some items are unused, because the Markdown file does not need every item.
 #![cfg_attr(not(feature = "html"), allow(dead_code))]
 
-use super::text::{Unit, tensors, times};
+use super::text::{Unit, both, tensors, times};
 use crate::analysis::Analysis;
 use crate::analysis::annotated::{AnnotatedFigures, AnnotatedRow};
 use crate::analysis::fusion::KernelChange;
@@ -107,11 +107,6 @@ pub(super) fn change(difference: Nanos) -> &'static str {
         0 => "same",
         _ => "less",
     }
-}
-
-/// Joins the texts of both sides with an arrow, or returns a single text if they are equal.
-fn both([one, two]: [String; 2]) -> String {
-    if one == two { one } else { format!("{one} → {two}") }
 }
 
 fn titles(analysis: &Analysis, first: &str) -> Vec<String> {
@@ -268,10 +263,9 @@ fn marked_regions(analysis: &Analysis, unit: Unit) -> List {
     });
     let line = |row: &AnnotatedRow| {
         let sides = |show: &dyn Fn(&AnnotatedFigures) -> String| {
-            both(Side::BOTH.map(|side| row.figures[side].as_ref().map_or("–".to_owned(), show)))
+            both(row.figures.as_ref().map(|of| of.as_ref().map_or("–".to_owned(), show)))
         };
-        let counts = Side::BOTH.map(|side| row.figures[side].map_or(0, |f| f.count));
-        let mut note = format!("×{}", both(counts.map(|count| count.to_string())));
+        let mut note = format!("×{}", both(row.figures.map(|of| of.map_or(0, |f| f.count))));
         if Side::BOTH.iter().any(|&side| row.figures[side].is_some_and(|f| f.inferred > 0)) {
             let of = sides(&|f| format!("{} of {}", f.inferred, f.gpu_events));
             note += &format!(", GPU events inferred: {of}");
@@ -282,7 +276,7 @@ fn marked_regions(analysis: &Analysis, unit: Unit) -> List {
         let picks = picks.into_iter().take(if has_gpu { 3 } else { 1 });
         line.pairs = picks.map(|pick| row.figures.map(|figures| figures.and_then(pick))).collect();
         let shown = |time: Option<Nanos>| time.map_or("–".to_owned(), |time| unit.show(time));
-        let cells = line.pairs.iter().map(|pair| both(Side::BOTH.map(|side| shown(pair[side]))));
+        let cells = line.pairs.iter().map(|pair| both(pair.map(shown)));
         line.cells.extend(cells);
         line
     };

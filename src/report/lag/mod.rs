@@ -7,10 +7,10 @@ mod svg;
 pub(super) use svg::drawing;
 pub(super) use svg::write_svg;
 
-use super::text::{Unit, one_line};
+use super::text::{Unit, both, one_line};
 use crate::analysis::Analysis;
 use crate::analysis::lag::{Lag, LagPart};
-use crate::side::Side;
+use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
 /// Maximum number of parts that are listed.
@@ -86,9 +86,7 @@ pub(super) fn listed(lag: &Lag) -> Vec<&LagPart> {
 pub(super) fn title(analysis: &Analysis, lag: &Lag) -> String {
     let Some(steps) = lag.steps else { return "the whole recordings".to_owned() };
     let name = |side: Side| analysis.diff().steps(side).name(analysis.tree(side), steps[side]);
-    let names = Side::BOTH.map(name);
-    let [one, two] = names.each_ref().map(|name| one_line(name));
-    if one == two { one.into_owned() } else { format!("{one} → {two}") }
+    both(PerSide::from_fn(|side| one_line(&name(side)).into_owned()))
 }
 
 /// The lag at equal distances in the baseline's step: the height of the curve above its lowest point.

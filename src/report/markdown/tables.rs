@@ -9,7 +9,7 @@ use crate::report::LargeDifference;
 use crate::report::lists::List;
 use crate::report::nodes::facets::Facet;
 use crate::report::summary::Summary;
-use crate::report::text::{Unit, plain, sentence};
+use crate::report::text::{Unit, both, plain, sentence};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::fmt::Write as _;
@@ -45,8 +45,8 @@ pub(super) fn names(
         format!(
             "| {}{below} | {} | {} | {} |\n",
             cell(&group.name),
-            counts(group.calls),
-            counts(group.events),
+            both(group.calls),
+            both(group.events),
             figures(unit, group.time)
         )
     };
@@ -55,15 +55,6 @@ pub(super) fn names(
         more => format!("\n… and {more} more, by name in `diff_stats_names_summary.csv`.\n"),
     };
     Section { head, lines: names.iter().take(top).map(line).collect(), foot }
-}
-
-/// The numbers of both sides, such as `450 → 405`, or a single number if they are equal.
-pub(super) fn counts(count: PerSide<u64>) -> String {
-    if count.baseline == count.candidate {
-        count.baseline.to_string()
-    } else {
-        format!("{} → {}", count.baseline, count.candidate)
-    }
 }
 
 fn table_head(analysis: &Analysis, title: &str, counted: &str, unit: Unit) -> String {

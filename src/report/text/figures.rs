@@ -5,6 +5,7 @@ use crate::side::PerSide;
 use crate::signed::signed;
 use crate::trace::Nanos;
 use std::borrow::Cow;
+use std::fmt;
 
 /// The unit of all times in one report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +77,12 @@ pub fn times(time: PerSide<Nanos>) -> String {
     }
 }
 
+/// The values of both sides, such as `450 → 405`, or a single value if they are equal.
+pub fn both<T: fmt::Display + PartialEq>(values: PerSide<T>) -> String {
+    let PerSide { baseline, candidate } = values;
+    if baseline == candidate { baseline.to_string() } else { format!("{baseline} → {candidate}") }
+}
+
 /// Removes empty shapes from an `Input Dims` text: `[[8, 64], [], [64], []]` becomes `[[8, 64], [64]]`.
 pub(crate) fn tensors(dims: &str) -> String {
     let kept = dims.replace(", []", "").replace("[], ", "");
@@ -122,6 +129,12 @@ mod tests {
         assert_eq!(times(PerSide::new(Nanos(0), Nanos(5))), "");
         assert_eq!(times(PerSide::new(Nanos(1_000), Nanos(4))), "");
         assert_eq!(times(PerSide::new(Nanos(2), Nanos(5))), "2.50x");
+    }
+
+    #[test]
+    fn equal_values_are_shown_once() {
+        assert_eq!(both(PerSide::new(45, 45)), "45");
+        assert_eq!(both(PerSide::new(45, 0)), "45 → 0");
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod wrap;
 
 pub use crate::escape::one_line;
 pub(crate) use figures::tensors;
-pub use figures::{Unit, shorten, times};
+pub use figures::{Unit, both, shorten, times};
 pub use labels::node_name;
 #[cfg(feature = "html")]
 pub(super) use labels::{NamedBy, named_by};

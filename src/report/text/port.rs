@@ -8,7 +8,7 @@ use crate::analysis::wall::{IdleKind, idle_owner_name};
 use crate::escape::one_line;
 use crate::order::Order as _;
 use crate::program::{Measure, counted};
-use crate::report::text::figures::shorten;
+use crate::report::text::figures::{both, shorten};
 use crate::side::{PerSide, Side};
 use crate::signed::{rounds_to_zero, signed};
 use crate::trace::Nanos;
@@ -402,11 +402,7 @@ impl<'a> Writer<'a> {
                 (Some(a), Some(b)) if is_modelled => format!("{a} → {b}"),
                 (_, _) => String::new(),
             },
-            library: if library.baseline == library.candidate {
-                library.baseline
-            } else {
-                format!("{} → {}", library.baseline, library.candidate)
-            },
+            library: both(library),
         }
     }
 

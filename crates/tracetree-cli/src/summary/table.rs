@@ -5,7 +5,7 @@ use super::super::columns::{fit, pad};
 use anstyle::{AnsiColor, Style};
 use tracetree::PerSide;
 use tracetree::report::Width;
-use tracetree::report::{LargeDifference, Unit, one_line, times};
+use tracetree::report::{LargeDifference, Unit, both, one_line, times};
 
 const TITLE: &str = "largest differences";
 /// The column with the numbers of kernels is shown only if lines are at least this wide.
@@ -40,7 +40,7 @@ impl Columns {
     ) -> Columns {
         let times = [0, 1].map(|side| format!("{} {}", names[side], unit.label()));
         let widest = |title: &str, pick: fn(&LargeDifference) -> PerSide<u64>| {
-            let counts = groups.iter().map(|group| counts(pick(group)).chars().count());
+            let counts = groups.iter().map(|group| both(pick(group)).chars().count());
             counts.chain([title.len()]).max().unwrap_or_default()
         };
         let calls = widest("calls", |group| group.calls);
@@ -111,35 +111,15 @@ impl Columns {
         };
         let ([w1, w2], calls) = (self.time, self.calls);
         let events =
-            self.events.map_or_else(String::new, |w| format!("  {:>w$}", counts(group.events)));
+            self.events.map_or_else(String::new, |w| format!("  {:>w$}", both(group.events)));
         let ratio =
             if self.has_ratio { format!(" {:>6}", times(group.time)) } else { String::new() };
         format!(
             "  {:>calls$}{events} {:>w1$} {:>w2$} {style}{:>11}{style:#}{ratio}",
-            counts(group.calls),
+            both(group.calls),
             self.unit.show(group.time.baseline),
             self.unit.show(group.time.candidate),
             self.unit.show_signed(group.difference()),
         )
-    }
-}
-
-/// Formats counts: `45` if both sides have the same count, otherwise `45 → 44`.
-fn counts(count: PerSide<u64>) -> String {
-    if count.baseline == count.candidate {
-        count.baseline.to_string()
-    } else {
-        format!("{} → {}", count.baseline, count.candidate)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn equal_counts_are_printed_once() {
-        assert_eq!(counts(PerSide::new(45, 45)), "45");
-        assert_eq!(counts(PerSide::new(45, 0)), "45 → 0");
     }
 }
