@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Write};
 use std::path::Path;
 use twox_hash::xxhash3_128::Hasher;
 
@@ -117,22 +117,10 @@ pub fn was_interrupted(folder: &Path) -> bool {
 }
 
 impl Mark {
-    fn new(bytes: u64, hasher: &Hasher) -> Mark {
-        Mark { bytes, xxh3_128: format!("{:032x}", hasher.finish_128()) }
-    }
-
     fn read(path: &Path) -> io::Result<Mark> {
-        let (mut file, mut hasher, mut bytes) = (File::open(path)?, Hasher::new(), 0);
-        let mut block = vec![0; BLOCK];
-        loop {
-            match file.read(&mut block)? {
-                0 => return Ok(Mark::new(bytes, &hasher)),
-                read => {
-                    hasher.write(&block[..read]);
-                    bytes += read as u64;
-                }
-            }
-        }
+        let mut marking = Marking::new(io::sink());
+        io::copy(&mut BufReader::with_capacity(BLOCK, File::open(path)?), &mut marking)?;
+        Ok(marking.mark())
     }
 }
 
@@ -149,7 +137,7 @@ impl<W: Write> Marking<W> {
     }
 
     pub(super) fn mark(&self) -> Mark {
-        Mark::new(self.bytes, &self.hasher)
+        Mark { bytes: self.bytes, xxh3_128: format!("{:032x}", self.hasher.finish_128()) }
     }
 }
 
