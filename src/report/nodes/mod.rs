@@ -33,16 +33,6 @@ pub(in crate::report) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>>
     })
 }
 
-/// The attributed time of each node, including all nodes below it, summed over both sides.
-fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
-    let mut times = vec![Nanos::ZERO; analysis.diff().merged().len()];
-    Side::BOTH
-        .into_iter()
-        .flat_map(|side| own_times(analysis, side))
-        .for_each(|(id, time)| times[id.index()] += time);
-    add_up(analysis, times)
-}
-
 /// The nodes that have attributed time of their own on a side, each with this time. Few nodes have their own time, so
 /// this function goes through the rows instead of the whole tree.
 fn own_times(analysis: &Analysis, side: Side) -> impl Iterator<Item = (MergedId, Nanos)> {
@@ -74,10 +64,11 @@ pub(in crate::report) fn keep_most(analysis: &Analysis, most: usize) -> Vec<bool
     if merged.len() <= most {
         return vec![true; merged.len()];
     }
-    let (times, differs) = (both_times_below(analysis), difference_below(analysis));
-    let key = |id: MergedId| (Reverse(times[id.index()]), Reverse(differs[id.index()]), id);
+    let (times, differs) = (times_below(analysis), difference_below(analysis));
+    let time = |id: MergedId| times.baseline[id.index()] + times.candidate[id.index()];
+    let key = |id: MergedId| (Reverse(time(id)), Reverse(differs[id.index()]), id);
     // Most nodes have neither time nor a difference; these nodes are ranked last and need no sorting.
-    let tells = |id: &MergedId| times[id.index()] > Nanos::ZERO || differs[id.index()];
+    let tells = |id: &MergedId| time(*id) > Nanos::ZERO || differs[id.index()];
     let (mut telling, others): (Vec<_>, Vec<_>) = merged.ids().partition(tells);
     if telling.len() > most {
         telling.select_nth_unstable_by_key(most, |&id| key(id));
