@@ -8,6 +8,7 @@
 //! Undefined values, unknown values and empty strings are null. The metadata of each field contains the meaning, the
 //! unit and the CSV title of the column.
 
+use super::text::Unit;
 use crate::side::Side;
 use crate::tables::{Cell, ColumnInfo, ColumnType, RowSink, Table};
 use arrow_array::builder::{
@@ -230,13 +231,6 @@ enum Values {
     Flag(BooleanBuilder),
 }
 
-/// The unit of a time column.
-#[derive(Clone, Copy)]
-enum Unit {
-    Micros,
-    Millis,
-}
-
 impl Values {
     fn new(column: &ColumnInfo) -> Values {
         let unit = if column.unit == "ms" { Unit::Millis } else { Unit::Micros };
@@ -279,11 +273,8 @@ impl Values {
             (Values::Names(lists), _) => lists.append(false),
             (Values::Whole(numbers), Cell::Whole(number)) => numbers.append_value(*number),
             (Values::Whole(numbers), _) => numbers.append_null(),
-            (Values::Number(numbers, Unit::Millis), Cell::Time(time)) => {
-                numbers.append_value(time.as_millis());
-            }
-            (Values::Number(numbers, Unit::Micros), Cell::Time(time)) => {
-                numbers.append_value(time.as_micros());
+            (Values::Number(numbers, unit), Cell::Time(time)) => {
+                numbers.append_value(unit.of(*time));
             }
             (Values::Number(numbers, _), Cell::Decimal(number)) => numbers.append_value(*number),
             (Values::Number(numbers, _), _) => numbers.append_null(),

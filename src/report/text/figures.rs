@@ -36,7 +36,7 @@ impl Unit {
     }
 
     /// A time in this unit.
-    fn of(self, time: Nanos) -> f64 {
+    pub(in crate::report) fn of(self, time: Nanos) -> f64 {
         match self {
             Unit::Micros => time.as_micros(),
             Unit::Millis => time.as_millis(),
