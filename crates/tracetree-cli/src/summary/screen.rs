@@ -1,6 +1,7 @@
 //! Formats a [`Narrative`] for the terminal: the changes, their costs, and what to do about them.
 
-use super::{BOLD, DIM, colour};
+use super::{BOLD, DIM, PLAIN, colour};
+use anstyle::Style;
 use std::io::{self, Write};
 use tracetree::report::Width;
 use tracetree::report::{Layer, Line, Narrative, Port};
@@ -67,36 +68,33 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
     let mut page = Page { width, lines: Vec::new() };
     let names = narrative.names.as_ref();
     let names = format!("{} → {}", names.baseline, names.candidate);
-    page.text("", &format!("{names}: {}", narrative.inputs), 0);
-    page.text("bold", &narrative.headline, 0);
+    page.text(PLAIN, &format!("{names}: {}", narrative.inputs), 0);
+    page.text(BOLD, &narrative.headline, 0);
     let is_port = narrative.port.is_some();
     let is_short = is_port && limits.changes <= 4;
     let is_shortest = is_port && limits.changes <= SHORTEST;
     if !is_shortest {
-        page.text("dim", &narrative.confidence, 2);
+        page.text(DIM, &narrative.confidence, 2);
     }
     // The leading change is not printed here, because it is printed below as the first entry of the first section.
-    page.text("", narrative.state.as_deref().unwrap_or_default(), 2);
+    page.text(PLAIN, narrative.state.as_deref().unwrap_or_default(), 2);
     if !is_short {
-        page.text("dim", &narrative.split, 2);
+        page.text(DIM, &narrative.split, 2);
     }
     let runs = if limits.details == usize::MAX { narrative.runs.as_slice() } else { &[] };
     for remark in narrative.remarks.iter().chain(runs) {
-        page.text("dim", remark, 2);
+        page.text(DIM, remark, 2);
     }
     if let Some(port) = &narrative.port {
         page.port(port, &narrative.names, limits);
     }
-    let all = || narrative.layers().flat_map(|layer| &layer.lines);
     let shortest = is_shortest.then(|| narrative.bill());
     let layers: Vec<&Layer> = match &shortest {
         Some(layer) => vec![layer],
         None => narrative.layers().collect(),
     };
-    let widest = |text: fn(&Line) -> &str| {
-        all().map(|line| text(line).chars().count()).max().unwrap_or_default()
-    };
-    let figures = widest(|line| &line.shown);
+    let lines = narrative.layers().flat_map(|layer| &layer.lines);
+    let figures = lines.map(|line| line.shown.chars().count()).max().unwrap_or_default();
     for layer in layers.into_iter().filter(|layer| !layer.lines.is_empty()) {
         let is_certain = *layer == narrative.certain;
         page.lines.push(String::new());
@@ -112,18 +110,18 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
         }
         match (narrative.rest(layer, most), &narrative.total) {
             (Some(rest), Some(total)) if is_shortest => {
-                page.text("", &format!("{total}, with {rest}"), 0);
+                page.text(PLAIN, &format!("{total}, with {rest}"), 0);
             }
-            (Some(rest), _) => page.text("dim", &format!("and {rest} (--verbose)"), 2),
-            (None, Some(total)) if is_shortest => page.text("", total, 0),
+            (Some(rest), _) => page.text(DIM, &format!("and {rest} (--verbose)"), 2),
+            (None, Some(total)) if is_shortest => page.text(PLAIN, total, 0),
             (None, _) => {}
         }
     }
     if let Some(total) = narrative.total.as_ref().filter(|_| !is_shortest) {
-        page.text("", total, 0);
+        page.text(PLAIN, total, 0);
     }
     if let Some(why) = &narrative.no_prices {
-        page.text("dim", why, 2);
+        page.text(DIM, why, 2);
     }
     if !narrative.next.is_empty() {
         page.lines.push(String::new());
@@ -134,14 +132,6 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
         page.action(&format!("{number}. "), &action.text, &action.command);
     }
     page.lines
-}
-
-fn styled(style: &str, text: &str) -> String {
-    match style {
-        "bold" => format!("{BOLD}{text}{BOLD:#}"),
-        "dim" => format!("{DIM}{text}{DIM:#}"),
-        _ => text.to_owned(),
-    }
 }
 
 fn shorten_end(text: &str, room: usize) -> String {
@@ -159,17 +149,17 @@ struct Page {
 
 impl Page {
     /// Adds a text and wraps it. All lines after the first are indented by at least two columns.
-    fn text(&mut self, style: &str, text: &str, indent: usize) {
+    fn text(&mut self, style: Style, text: &str, indent: usize) {
         self.hanging(style, &" ".repeat(indent), text);
     }
 
-    fn hanging(&mut self, style: &str, start: &str, text: &str) {
+    fn hanging(&mut self, style: Style, start: &str, text: &str) {
         self.few(style, start, text, usize::MAX);
     }
 
     /// Adds at most `most` lines of a text. If only some lines are shown, they are shortened even if the output goes to a
     /// pipe.
-    fn few(&mut self, style: &str, start: &str, text: &str, most: usize) {
+    fn few(&mut self, style: Style, start: &str, text: &str, most: usize) {
         if text.is_empty() {
             return;
         }
@@ -180,7 +170,7 @@ impl Page {
         let indent = start.chars().count().max(2);
         for (at, line) in width.lines(text, indent, most).iter().enumerate() {
             let start = if at == 0 { start.to_owned() } else { " ".repeat(indent) };
-            self.lines.push(styled(style, &format!("{start}{line}")));
+            self.lines.push(format!("{style}{start}{line}{style:#}"));
         }
     }
 
@@ -192,10 +182,10 @@ impl Page {
             0 => (5, 1, 1),
             _ => (5, 2, 2),
         };
-        self.few("", "", &port.limit, lines.max(2));
-        self.text("bold", &port.split, 0);
+        self.few(PLAIN, "", &port.limit, lines.max(2));
+        self.text(BOLD, &port.split, 0);
         if limits.changes > SHORTEST {
-            self.text("dim", &port.peaks, 0);
+            self.text(DIM, &port.peaks, 0);
         }
         let classes = port.cells();
         if !classes.is_empty() {
@@ -205,16 +195,16 @@ impl Page {
             for item in port.slower_on[side].iter().take(items) {
                 let name = &names[side];
                 let text = format!("Look at {name}: {} {}", item.cost, item.sentence);
-                self.few("", "", &text, lines);
-                self.few("dim", "  ", &item.why, lines);
+                self.few(PLAIN, "", &text, lines);
+                self.few(DIM, "  ", &item.why, lines);
             }
         }
         for text in port.both.iter().take(items.max(1)) {
-            self.few("", "", &format!("Both: {text}"), lines);
+            self.few(PLAIN, "", &format!("Both: {text}"), lines);
         }
         if limits.details > 0 {
             for text in &port.lowering {
-                self.few("dim", "", text, lines);
+                self.few(DIM, "", text, lines);
             }
         }
     }
@@ -227,7 +217,8 @@ impl Page {
             cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
         };
         let widths: Vec<usize> = (0..titles.len()).map(width).collect();
-        for (row, style) in std::iter::once((titles, "dim")).chain(rows.iter().map(|row| (row, "")))
+        for (row, style) in
+            std::iter::once((titles, DIM)).chain(rows.iter().map(|row| (row, PLAIN)))
         {
             let mut text = format!("{:<room$}", row[0], room = widths[0]);
             for at in 1..titles.len() - 1 {
@@ -240,7 +231,7 @@ impl Page {
                 Width::Pipe(_) | Width::Screen(_) => {
                     let text = text + last;
                     let text = shorten_end(text.trim_end(), self.width.columns());
-                    self.lines.push(styled(style, &text));
+                    self.lines.push(format!("{style}{text}{style:#}"));
                 }
             }
         }
@@ -250,7 +241,7 @@ impl Page {
     /// is shortened, so that the command can be pasted into a shell.
     fn action(&mut self, start: &str, text: &str, command: &str) {
         if command.is_empty() {
-            return self.hanging("", start, text);
+            return self.hanging(PLAIN, start, text);
         }
         let indent = start.chars().count();
         let width = Width::Pipe(self.width.columns().saturating_sub(2));
@@ -269,7 +260,7 @@ impl Page {
         let title = &layer.title;
         let beside = title.chars().count() + measure.chars().count() + 2;
         if measure.is_empty() || beside > self.width.columns() {
-            self.text("bold", title, 0)
+            self.text(BOLD, title, 0)
         } else {
             self.lines.push(format!("{BOLD}{title}{BOLD:#}{DIM}: {measure}{DIM:#}"))
         }
