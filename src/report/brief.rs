@@ -48,7 +48,7 @@ fn text(report: &Report, most: usize) -> String {
     let (analysis, narrative) = (&report.shared.analysis, report.narrative());
     let mut brief = Brief::begin();
     for side in Side::BOTH {
-        brief.line(side_key(side), &short(&narrative.names[side], SENTENCE));
+        brief.line(side.word(), &short(&narrative.names[side], SENTENCE));
     }
     brief.line("comparable", yes(analysis.comparability().obstacles().next().is_none()));
     brief.line("headline", &short(&narrative.headline, SENTENCE));
@@ -128,13 +128,6 @@ impl Brief {
         if !value.is_empty() {
             self.text.extend([key, ": ", value, "\n"]);
         }
-    }
-}
-
-fn side_key(side: Side) -> &'static str {
-    match side {
-        Side::Baseline => "baseline",
-        Side::Candidate => "candidate",
     }
 }
 

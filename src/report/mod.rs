@@ -67,7 +67,7 @@ pub use text::{
     sentence as verdict,
 };
 #[doc(hidden)]
-pub use text::{Unit, Width, both, code, one_line, plain, shorten, times};
+pub use text::{Unit, Width, both, code, measure_words, one_line, plain, shorten, times};
 pub use unfinished::Unfinished;
 
 use crate::analysis::Analysis;

@@ -8,7 +8,7 @@
 use super::arrow::ArrowTable;
 use super::summary::SCHEMA_VERSION;
 use crate::analysis::Analysis;
-use crate::side::{PerSide, Side};
+use crate::side::Side;
 use crate::tables::Table;
 use arrow_array::RecordBatchReader;
 use arrow_array::cast::AsArray;
@@ -31,12 +31,11 @@ impl Origin {
     /// `candidate_xxh3`).
     pub fn of(analysis: &Analysis) -> Origin {
         let mut origin = Origin::new(SCHEMA_VERSION);
-        let names = PerSide::new("baseline", "candidate");
         for side in Side::BOTH {
-            let trace = analysis.tree(side).trace();
+            let (trace, name) = (analysis.tree(side).trace(), side.word());
             origin = origin
-                .with(names[side], trace.source())
-                .with(&format!("{}_xxh3", names[side]), format!("{:032x}", trace.content_hash()));
+                .with(name, trace.source())
+                .with(&format!("{name}_xxh3"), format!("{:032x}", trace.content_hash()));
         }
         origin
     }

@@ -148,7 +148,7 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
         lists: shared.lists(),
         efficiency: efficiency::section(analysis, unit),
         porting: porting::section(analysis, narrative, unit),
-        measure: overview::measure_title(analysis.ledger().measure()),
+        measure: super::text::measure_words(analysis.ledger().measure()),
         unit: unit.label(),
         names: Side::BOTH.map(|side| analysis.names()[side].as_str()),
         side_names: analysis.names(),

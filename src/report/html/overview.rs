@@ -7,7 +7,7 @@ use crate::analysis::account::{Row, RowKind, Totals};
 use crate::analysis::wall::WallTotals;
 use crate::program::Measure;
 use crate::report::lists::change;
-use crate::report::text::{Unit, times};
+use crate::report::text::{Unit, measure_words, times};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Trace};
 
@@ -84,14 +84,6 @@ pub(super) fn devices(trace: &Trace) -> String {
     texts.join(", ")
 }
 
-/// Display name of the quantity that the report compares.
-pub(super) fn measure_title(measure: Measure) -> &'static str {
-    match measure {
-        Measure::GpuTime => "GPU time",
-        Measure::HostSelfTime => "host self time of ops",
-    }
-}
-
 pub(super) fn totals(analysis: &Analysis, unit: Unit) -> Vec<Line> {
     let totals = &analysis.account().totals;
     let line = |key, title, pick: fn(&Totals) -> Nanos| {
@@ -112,7 +104,7 @@ pub(super) fn totals(analysis: &Analysis, unit: Unit) -> Vec<Line> {
         Measure::HostSelfTime => ("in ops in the compared steps", "outside ops"),
     };
     let mut lines = vec![
-        line("time", measure_title(measure), |totals| totals.time),
+        line("time", measure_words(measure), |totals| totals.time),
         of_step("busy", busy, |totals| totals.busy),
         of_step("idle", idle, |totals| totals.idle),
         line("matched", "in rows that both sides have", |totals| totals.paired),

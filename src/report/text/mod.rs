@@ -21,5 +21,5 @@ pub(crate) use markup::capitalised;
 pub use markup::{code, plain};
 pub use narrative::{Action, Layer, Line, Narrative};
 pub use port::{Port, PortClass, PortItem};
-pub use verdict::{evidence, sentence};
+pub use verdict::{evidence, measure_words, sentence};
 pub use wrap::Width;

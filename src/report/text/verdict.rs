@@ -57,7 +57,9 @@ fn per_step(analysis: &Analysis, unit: Unit) -> String {
     )
 }
 
-fn measure_words(measure: Measure) -> &'static str {
+/// The measured quantity in words.
+#[doc(hidden)]
+pub fn measure_words(measure: Measure) -> &'static str {
     match measure {
         Measure::GpuTime => "GPU time",
         Measure::HostSelfTime => "host self time of ops",

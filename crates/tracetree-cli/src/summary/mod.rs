@@ -18,7 +18,7 @@ use tracetree::program::{Measure, counted};
 use tracetree::report::Width;
 use tracetree::report::{
     LargeDifference, Part, Report, SideNote, SideSummary, Summary, Unit, evidence, lag_text,
-    one_line, verdict,
+    measure_words, one_line, verdict,
 };
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
@@ -165,8 +165,8 @@ impl Screen<'_> {
     /// Writes the time of each side as a sum of terms. The sum is exact to the nanosecond.
     fn account(&mut self) -> io::Result<()> {
         let totals = self.analysis.account().totals;
-        let title = if self.is_gpu_time() { "GPU time" } else { "host self time of ops" };
-        let title = format!("{title}, {}", self.unit.label());
+        let measure = measure_words(self.analysis.ledger().measure());
+        let title = format!("{measure}, {}", self.unit.label());
         let sides = Side::BOTH.map(|side| {
             let figures = parts(&totals[side]).map(|time| self.unit.show_exact(time));
             (self.names[side as usize].clone(), figures)
@@ -176,10 +176,6 @@ impl Screen<'_> {
             writeln!(self.out, "{style}{line}{style:#}")?;
         }
         self.account_remarks(&totals)
-    }
-
-    fn is_gpu_time(&self) -> bool {
-        self.analysis.ledger().measure() == Measure::GpuTime
     }
 
     fn account_remarks(&mut self, totals: &PerSide<Totals>) -> io::Result<()> {
@@ -210,7 +206,8 @@ impl Screen<'_> {
             return writeln!(self.out, "no difference in the time of any op");
         }
         let shown = &groups[..groups.len().min(top)];
-        let columns = Columns::new(shown, &self.names, self.unit, self.width, self.is_gpu_time());
+        let has_events = self.analysis.ledger().measure() == Measure::GpuTime;
+        let columns = Columns::new(shown, &self.names, self.unit, self.width, has_events);
         for line in columns.head() {
             writeln!(self.out, "{BOLD}{}{BOLD:#}", line.trim_end())?;
         }
