@@ -4,7 +4,7 @@
 // In builds without the page, some items are unused, because the Markdown file does not need every item.
 #![cfg_attr(not(feature = "html"), allow(dead_code))]
 
-use super::text::{Unit, both, tensors, times};
+use super::text::{Unit, both, tensors};
 use crate::analysis::Analysis;
 use crate::analysis::annotated::{AnnotatedFigures, AnnotatedRow};
 use crate::analysis::fusion::KernelChange;
@@ -62,10 +62,8 @@ pub(super) struct ListLine {
 impl ListLine {
     /// A line that compares the times on both sides, which are sums over all steps.
     fn of(name: String, note: String, unit: Unit, time: PerSide<Nanos>) -> ListLine {
-        let difference = time.difference();
-        let [one, two] = Side::BOTH.map(|side| unit.show(time[side]));
-        let cells = vec![one, two, unit.show_signed(difference), times(time)];
-        let style = change(difference);
+        let cells = unit.figures(time).into();
+        let style = change(time.difference());
         let time = Some(time);
         ListLine { name, note, idle: None, cells, style, time, pairs: Vec::new() }
     }

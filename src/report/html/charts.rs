@@ -4,7 +4,7 @@
 use super::overview::width;
 use crate::report::lists::change;
 use crate::report::nodes::facets::Facet;
-use crate::report::text::{Unit, times};
+use crate::report::text::Unit;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
@@ -63,15 +63,15 @@ fn chart_group(
     most: Nanos,
     unit: Unit,
 ) -> ChartGroup {
-    let difference = time.candidate - time.baseline;
+    let [one, two, difference, ratio] = unit.figures(time);
     ChartGroup {
         label,
         events,
         time,
-        times: Side::BOTH.map(|side| unit.show(time[side])),
+        times: [one, two],
         widths: Side::BOTH.map(|side| width(time[side], most)),
-        difference: unit.show_signed(difference),
-        ratio: times(time),
-        change: change(difference),
+        difference,
+        ratio,
+        change: change(time.difference()),
     }
 }

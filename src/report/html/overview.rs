@@ -7,7 +7,7 @@ use crate::analysis::account::{Row, RowKind, Totals};
 use crate::analysis::wall::WallTotals;
 use crate::program::Measure;
 use crate::report::lists::change;
-use crate::report::text::{Unit, measure_words, times};
+use crate::report::text::{Unit, measure_words};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Trace};
 
@@ -116,16 +116,16 @@ pub(super) fn totals(analysis: &Analysis, unit: Unit) -> Vec<Line> {
 }
 
 fn line(unit: Unit, key: &'static str, title: &'static str, time: PerSide<Nanos>) -> Line {
-    let difference = time.candidate - time.baseline;
+    let [one, two, difference, ratio] = unit.figures(time);
     Line {
         key,
         title,
-        times: Side::BOTH.map(|side| unit.show(time[side])),
+        times: [one, two],
         micros: Side::BOTH.map(|side| time[side].as_micros()),
         nanos: Side::BOTH.map(|side| time[side].0),
-        difference: unit.show_signed(difference),
-        ratio: times(time),
-        change: change(difference),
+        difference,
+        ratio,
+        change: change(time.difference()),
     }
 }
 

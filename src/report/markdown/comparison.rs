@@ -1,7 +1,7 @@
 //! Adds the detailed sections of the Markdown report: shapes and kernels of the names with the largest differences, then
 //! individual rows, then the points of difference.
 
-use super::{CELL, Section, figures, side_names, whole};
+use super::{CELL, Section, figures, side_names, table_head, whole};
 use crate::analysis::Analysis;
 use crate::analysis::account::Row;
 use crate::analysis::runs::settled_differences;
@@ -112,11 +112,7 @@ fn shapes(analysis: &Analysis, rows: &[&Row], unit: Unit) -> String {
     }
     let mut sums: Vec<(String, (u64, PerSide<Nanos>))> = sums.into_iter().collect();
     sums.order_by_key(|(shape, (_, time))| (Reverse(time.difference().abs()), shape.clone()));
-    let [one, two] = side_names(analysis);
-    let label = unit.label();
-    let mut text = format!(
-        "\n| shapes | rows | {one} {label} | {two} {label} | difference | ratio |\n|---|---:|---:|---:|---:|---:|\n"
-    );
+    let mut text = format!("\n{}", table_head(analysis, &["shapes", "rows"], unit));
     for (shape, (count, time)) in sums.iter().take(LISTED) {
         let shape = if shape.is_empty() { "(not recorded)" } else { shape };
         text += &format!("| {} | {count} | {} |\n", super::cell(shape), figures(unit, *time));

@@ -6,10 +6,10 @@ mod opening;
 mod tables;
 
 use super::shared::Shared;
-use super::text;
 use super::text::{Unit, code, plain};
 use crate::analysis::Analysis;
-use crate::side::Side;
+use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
 use std::io::{self, Write};
 
 /// Maximum size of the Markdown in bytes; GitHub rejects issues of more than 65,536 characters. A limit in bytes is
@@ -127,12 +127,16 @@ fn side_names(analysis: &Analysis) -> [String; 2] {
 }
 
 /// Table cells with the times on both sides, their difference and their ratio.
-fn figures(unit: Unit, time: crate::side::PerSide<crate::trace::Nanos>) -> String {
+fn figures(unit: Unit, time: PerSide<Nanos>) -> String {
+    unit.figures(time).join(" | ")
+}
+
+/// The head of a table whose last columns are those of [`figures`].
+fn table_head(analysis: &Analysis, titles: &[&str], unit: Unit) -> String {
+    let (label, [one, two]) = (unit.label(), side_names(analysis));
+    let rule = "---:|".repeat(titles.len() + 3);
     format!(
-        "{} | {} | {} | {}",
-        unit.show(time.baseline),
-        unit.show(time.candidate),
-        unit.show_signed(time.difference()),
-        text::times(time)
+        "| {} | {one} {label} | {two} {label} | difference | ratio |\n|---|{rule}\n",
+        titles.join(" | ")
     )
 }

@@ -1,7 +1,7 @@
 //! Writes the tables of the Markdown: largest differences by name, changed call sites, groups,
 //! lists, totals.
 
-use super::{CELL, Section, cell, figures, side_names, wrapped};
+use super::{CELL, Section, cell, figures, side_names, table_head, wrapped};
 use crate::analysis::Analysis;
 use crate::analysis::account::Totals;
 use crate::analysis::efficiency::{EfficiencyRow, clause};
@@ -32,11 +32,8 @@ pub(super) fn names(
         let line = "None: the times of all rows are equal.\n".to_owned();
         return Section { head: title.to_owned(), lines: vec![line], foot: String::new() };
     }
-    let (label, [one, two]) = (unit.label(), side_names(analysis));
-    let head = format!(
-        "{title}| name | calls | {} | {one} {label} | {two} {label} | difference | ratio |\n|---|---:|---:|---:|---:|---:|---:|\n",
-        super::comparison::events_word(analysis)
-    );
+    let titles = ["name", "calls", super::comparison::events_word(analysis)];
+    let head = format!("{title}{}", table_head(analysis, &titles, unit));
     let line = |group: &LargeDifference| {
         let below = match group.below.as_str() {
             "" => String::new(),
@@ -57,17 +54,9 @@ pub(super) fn names(
     Section { head, lines: names.iter().take(top).map(line).collect(), foot }
 }
 
-fn table_head(analysis: &Analysis, title: &str, counted: &str, unit: Unit) -> String {
-    let label = unit.label();
-    let [one, two] = side_names(analysis);
-    format!(
-        "| {title} | {counted} | {one} {label} | {two} {label} | difference | ratio |\n|---|---:|---:|---:|---:|---:|\n"
-    )
-}
-
 /// The times grouped by category, step, phase, layer or module class.
 pub(super) fn chart(analysis: &Analysis, facet: &Facet, unit: Unit) -> Section {
-    let head = table_head(analysis, facet.title, "events", unit);
+    let head = table_head(analysis, &[facet.title, "events"], unit);
     let mut section = Section::folded(&format!("By {}", facet.title), &head);
     for group in facet.groups.iter().take(GROUPS) {
         let label = match group.value.as_str() {

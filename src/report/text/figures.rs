@@ -65,6 +65,12 @@ impl Unit {
     pub fn show_signed(self, time: Nanos) -> String {
         signed(self.of(time), 3)
     }
+
+    /// The times on both sides, their difference and their ratio, as the tables of a report show them.
+    pub(in crate::report) fn figures(self, time: PerSide<Nanos>) -> [String; 4] {
+        let [one, two] = [time.baseline, time.candidate].map(|time| self.show(time));
+        [one, two, self.show_signed(time.difference()), times(time)]
+    }
 }
 
 /// The ratio of two times, such as `1.32x`; empty if either time is zero or the ratio rounds to zero.
