@@ -12,9 +12,8 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use rust_xlsxwriter::{Format, Worksheet, XlsxError};
 
-/// Number format for milliseconds; the header gives the unit.
-const MILLIS: &str = "#,##0.000";
-const MICROS: &str = "#,##0.000";
+/// Number format for times; the header gives the unit.
+const TIME: &str = "#,##0.000";
 const DIFFERENCE: &str = "+#,##0.000;-#,##0.000;0.000";
 const COUNT: &str = "#,##0";
 const COUNT_DIFFERENCE: &str = "+#,##0;-#,##0;0";
@@ -127,7 +126,7 @@ impl Cover<'_> {
         ];
         for (title, pick) in parts {
             let time = totals.map(|totals| totals.per_step_ms(pick(&totals)));
-            self.compared(title, time, MILLIS)?;
+            self.compared(title, time)?;
         }
         self.text(&["steps"])?;
         self.numbers(1, COUNT, &Side::BOTH.map(|side| totals[side].steps as f64))?;
@@ -144,9 +143,9 @@ impl Cover<'_> {
 
     /// Writes a line with the values on both sides, their difference, and their ratio; the ratio is empty if one of
     /// the values is zero.
-    fn compared(&mut self, title: &str, time: PerSide<f64>, format: &str) -> Result<(), XlsxError> {
+    fn compared(&mut self, title: &str, time: PerSide<f64>) -> Result<(), XlsxError> {
         self.text(&[title])?;
-        self.numbers(1, format, &[time.baseline, time.candidate])?;
+        self.numbers(1, TIME, &[time.baseline, time.candidate])?;
         self.numbers(3, DIFFERENCE, &[time.candidate - time.baseline])?;
         if time.baseline > 0.0 && time.candidate > 0.0 {
             self.numbers(4, RATIO, &[time.candidate / time.baseline])?;
@@ -187,11 +186,7 @@ impl Cover<'_> {
         let devices = [&summary.trace1, &summary.trace2].map(|side| side.devices.join(", "));
         self.line(&["device", &devices[0], &devices[1]])?;
         for (title, pick) in TOTALS {
-            self.compared(
-                title,
-                PerSide::new(pick(&summary.trace1), pick(&summary.trace2)),
-                MICROS,
-            )?;
+            self.compared(title, PerSide::new(pick(&summary.trace1), pick(&summary.trace2)))?;
         }
         let counts: [(&str, Count); 2] = [
             ("events in the file", |side| side.events),
