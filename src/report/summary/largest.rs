@@ -19,7 +19,7 @@ const OTHER_STEPS: &str = "(steps without a counterpart)";
 
 /// The rows that have the same name and the same lowest common node. All rows in steps without a counterpart form one
 /// group.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct LargeDifference {
     /// The name of the rows.
@@ -52,13 +52,6 @@ pub struct Part {
     pub count: u64,
 }
 
-impl LargeDifference {
-    /// Time difference of the group, candidate − baseline.
-    pub fn difference(&self) -> Nanos {
-        self.time.candidate - self.time.baseline
-    }
-}
-
 /// The largest time differences by name and lowest common node, largest first.
 #[doc(hidden)]
 pub fn largest_differences(analysis: &Analysis) -> Vec<LargeDifference> {
@@ -72,7 +65,8 @@ pub fn largest_differences(analysis: &Analysis) -> Vec<LargeDifference> {
             (row.name(analysis.diff()), below(analysis, row))
         };
         let group = *numbers.entry(key).or_insert_with_key(|key| {
-            groups.push(empty(key.clone()));
+            let (name, below) = key.clone();
+            groups.push(LargeDifference { name, below, ..LargeDifference::default() });
             groups.len() - 1
         });
         if let (RowKind::CommonOp, Some(op)) = (row.kind, row.lowest_common) {
@@ -83,26 +77,14 @@ pub fn largest_differences(analysis: &Analysis) -> Vec<LargeDifference> {
     for (group, parts) in parts(analysis, &group_of) {
         groups[group].parts = parts;
     }
-    groups.retain(|group| group.difference() != Nanos::ZERO);
+    groups.retain(|group| group.time.difference() != Nanos::ZERO);
     // The order is unambiguous, because no two groups have both the same name and the same lowest
     // common node.
     groups.order_by(|a, b| {
-        let size = |group: &LargeDifference| Reverse(group.difference().abs());
+        let size = |group: &LargeDifference| Reverse(group.time.difference().abs());
         size(a).cmp(&size(b)).then_with(|| (&a.name, &a.below).cmp(&(&b.name, &b.below)))
     });
     groups
-}
-
-fn empty((name, below): (String, String)) -> LargeDifference {
-    LargeDifference {
-        name,
-        below,
-        row_count: 0,
-        calls: PerSide::default(),
-        events: PerSide::default(),
-        time: PerSide::default(),
-        parts: Vec::new(),
-    }
 }
 
 /// The name of a row's lowest common node, without anything that varies from run to run. Empty if the lowest common

@@ -272,7 +272,7 @@ pub(super) fn notes(analysis: &Analysis) -> Vec<SideNote> {
 fn name_difference(group: &LargeDifference) -> NameDifference {
     NameDifference {
         ratio: group.time.ratio(),
-        difference_us: group.difference().as_micros(),
+        difference_us: group.time.difference().as_micros(),
         name: group.name.clone(),
         below: group.below.clone(),
         row_count: group.row_count,

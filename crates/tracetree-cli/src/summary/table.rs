@@ -104,7 +104,7 @@ impl Columns {
     }
 
     fn line(&self, group: &LargeDifference) -> String {
-        let style = match group.difference().0 {
+        let style = match group.time.difference().0 {
             1.. => AnsiColor::Red.on_default(),
             0 => Style::new(),
             _ => AnsiColor::Blue.on_default(),
@@ -119,7 +119,7 @@ impl Columns {
             both(group.calls),
             self.unit.show(group.time.baseline),
             self.unit.show(group.time.candidate),
-            self.unit.show_signed(group.difference()),
+            self.unit.show_signed(group.time.difference()),
         )
     }
 }
