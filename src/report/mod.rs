@@ -63,8 +63,7 @@ pub use summary::{
     WallSummary, largest_differences, summarise, write_summary,
 };
 pub use text::{
-    Action, Layer, Line, Narrative, Port, PortClass, PortItem, evidence, node_name,
-    sentence as verdict,
+    Action, Layer, Line, Narrative, Port, PortItem, evidence, node_name, sentence as verdict,
 };
 #[doc(hidden)]
 pub use text::{Unit, Width, both, code, measure_words, one_line, plain, shorten, times};

@@ -72,7 +72,7 @@ pub(super) fn section(
             }),
         })
     };
-    let shown = port.cells().into_iter().map(|cells| (cells.clone(), bars(&cells[0]))).collect();
+    let shown = port.classes.iter().map(|cells| (cells.clone(), bars(&cells[0]))).collect();
     let look = Side::BOTH
         .into_iter()
         .filter(|&side| !port.slower_on[side].is_empty())

@@ -65,7 +65,7 @@ fn porting(port: &Port, narrative: &Narrative) -> String {
     if !is_upgrade {
         text += &row(&port.titles(&narrative.names));
         text += "|---|--:|--:|--:|--:|--:|--:|---|\n";
-        text.extend(port.cells().iter().map(row));
+        text.extend(port.classes.iter().map(row));
     }
     for side in Side::BOTH {
         for item in &port.slower_on[side] {

@@ -20,6 +20,6 @@ pub(super) use labels::{NamedBy, named_by};
 pub(crate) use markup::capitalised;
 pub use markup::{code, plain};
 pub use narrative::{Action, Layer, Line, Narrative};
-pub use port::{Port, PortClass, PortItem};
+pub use port::{Port, PortItem};
 pub use verdict::{evidence, measure_words, sentence};
 pub use wrap::Width;

@@ -47,34 +47,17 @@ pub struct Port {
     pub peaks: String,
     /// The unit of the times in `classes` and in the lists, such as `ms`.
     pub unit: &'static str,
-    /// A row for each large class of work.
-    pub classes: Vec<PortClass>,
+    /// A row for each large class of work, with the columns of [`Port::titles`]: the class, the time per step on each
+    /// side, the ratio of the times, the ratio that the hardware explains (`neither` if no side comes near its peaks), the
+    /// part of the difference that the hardware does not explain, the minimum time as a percentage of the time, and the
+    /// libraries on both sides. Unknown figures are empty.
+    pub classes: Vec<[String; 8]>,
     /// On each side, the ops that are slower there than the hardware explains, the largest part first.
     pub slower_on: PerSide<Vec<PortItem>>,
     /// What concerns both sides.
     pub both: Vec<String>,
     /// The kernels of a convolution on each side; empty if there are none or if they are the same.
     pub lowering: Vec<String>,
-}
-
-/// A class of work on both platforms; all figures are texts, and empty if unknown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[doc(hidden)]
-pub struct PortClass {
-    /// The class, such as `linear`.
-    pub name: String,
-    /// Time per step on each side.
-    pub times: PerSide<String>,
-    /// Ratio of the times.
-    pub ratio: String,
-    /// The ratio that the hardware explains; `neither` if no side comes near its peaks.
-    pub hardware: String,
-    /// The part of the difference that the hardware does not explain.
-    pub software: String,
-    /// Minimum time as a percentage of the time.
-    pub peak: String,
-    /// The libraries on both sides.
-    pub library: String,
 }
 
 /// An op that is slower on one side than the hardware explains.
@@ -131,15 +114,6 @@ impl Port {
             false => side.word().to_owned(),
         });
         [time, a, b, of("ratio"), of("hardware"), of("software"), of("% of peak"), of("library")]
-    }
-
-    /// The cells of `classes`.
-    pub fn cells(&self) -> Vec<[String; 8]> {
-        let row = |class: &PortClass| {
-            let PortClass { name, times, ratio, hardware, software, peak, library } = class.clone();
-            [name, times.baseline, times.candidate, ratio, hardware, software, peak, library]
-        };
-        self.classes.iter().map(row).collect()
     }
 }
 
@@ -356,7 +330,7 @@ impl<'a> Writer<'a> {
         text
     }
 
-    fn classes(&self) -> Vec<PortClass> {
+    fn classes(&self) -> Vec<[String; 8]> {
         let all = self.porting.time;
         let share = |sums: &PortingSums| {
             let of = |side: Side| sums.time[side].0 as f64 / all[side].0.max(1) as f64;
@@ -374,10 +348,10 @@ impl<'a> Writer<'a> {
         shown.into_iter().map(|(class, sums)| self.class(class, sums)).collect()
     }
 
-    fn class(&self, class: &str, sums: &PortingSums) -> PortClass {
+    fn class(&self, class: &str, sums: &PortingSums) -> [String; 8] {
         let rows = || self.porting.rows.iter().filter(|row| row.class == class);
         let is_modelled = rows().any(|row| row.rho.is_some());
-        let times = PerSide::from_fn(|side| self.show(side, sums.time[side]));
+        let [one, two] = Side::BOTH.map(|side| self.show(side, sums.time[side]));
         let [a, b] = Side::BOTH.map(|side| self.per_step(side, sums.time[side]));
         let library = PerSide::from_fn(|side| {
             let longest = rows().max_by_key(|row| row.time[side]);
@@ -388,22 +362,18 @@ impl<'a> Writer<'a> {
         });
         let percent = |pct: Option<f64>| pct.map(|pct| format!("{pct:.0}"));
         let peak = sums.peak_pct.map(percent);
-        PortClass {
-            name: class.to_owned(),
-            times,
-            ratio: if a > 0.0 && b > 0.0 { format!("{:.2}×", b / a) } else { String::new() },
-            hardware: match sums.rho {
-                Some((low, high)) => range(low, high),
-                None if is_modelled => "neither".to_owned(),
-                None => String::new(),
-            },
-            software: if is_modelled { self.signed(sums.software) } else { String::new() },
-            peak: match (peak.baseline, peak.candidate) {
-                (Some(a), Some(b)) if is_modelled => format!("{a} → {b}"),
-                (_, _) => String::new(),
-            },
-            library: both(library),
-        }
+        let ratio = if a > 0.0 && b > 0.0 { format!("{:.2}×", b / a) } else { String::new() };
+        let hardware = match sums.rho {
+            Some((low, high)) => range(low, high),
+            None if is_modelled => "neither".to_owned(),
+            None => String::new(),
+        };
+        let software = if is_modelled { self.signed(sums.software) } else { String::new() };
+        let peak = match (peak.baseline, peak.candidate) {
+            (Some(a), Some(b)) if is_modelled => format!("{a} → {b}"),
+            (_, _) => String::new(),
+        };
+        [class.to_owned(), one, two, ratio, hardware, software, peak, both(library)]
     }
 
     fn item(&self, row: &PortingRow) -> PortItem {

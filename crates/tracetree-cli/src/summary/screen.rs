@@ -187,7 +187,7 @@ impl Page {
         if limits.changes > SHORTEST {
             self.text(DIM, &port.peaks, 0);
         }
-        let classes = port.cells();
+        let classes = &port.classes;
         if !classes.is_empty() {
             self.columns(&port.titles(names), &classes[..classes.len().min(rows)]);
         }
