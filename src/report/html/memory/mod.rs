@@ -9,8 +9,10 @@ use crate::analysis::memory::{
     DeviceUsage, LiveRow, LiveSet, MemoryPlace, MemorySource, bytes, live_sets,
 };
 use crate::order::Order as _;
+use crate::report::lists::change;
 use crate::report::text::tensors;
 use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
 use curve::Curves;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -90,16 +92,13 @@ fn device(analysis: &Analysis, place: MemoryPlace, live: Vec<Live>) -> Device {
         PerSide::from_fn(|side| usages[side].and_then(figure))
     };
     let is_absolute = |usage: &DeviceUsage| usage.is_absolute();
-    let blocks = |usage: &DeviceUsage, counts: fn(&DeviceUsage, usize) -> i64| {
-        (0..usage.blocks().len()).fold(0i64, |sum, at| sum.saturating_add(counts(usage, at)))
+    let all = |usage: &DeviceUsage| {
+        Some(usage.blocks().iter().map(|block| block.bytes).fold(0, i64::saturating_add))
     };
-    let all = |usage: &DeviceUsage| Some(blocks(usage, |usage, at| usage.blocks()[at].bytes));
     let temporary = |usage: &DeviceUsage| {
-        let counts = |usage: &DeviceUsage, at: usize| {
-            let block = &usage.blocks()[at];
-            if block.is_temporary { block.bytes } else { 0 }
-        };
-        usage.has_addresses().then(|| blocks(usage, counts))
+        let blocks = usage.blocks().iter().filter(|block| block.is_temporary);
+        let bytes = blocks.map(|block| block.bytes).fold(0, i64::saturating_add);
+        usage.has_addresses().then_some(bytes)
     };
     let counted = |usage: &DeviceUsage| Some(usage.blocks().len() as i64);
     let last = |usage: &DeviceUsage| usage.allocated().last().copied();
@@ -218,10 +217,6 @@ fn figures(
         note: note.to_owned(),
         cells: Side::BOTH.map(|side| values[side].map_or(String::new(), &show)),
         difference: difference.map_or(String::new(), signed),
-        style: match difference.unwrap_or(0) {
-            1.. => "more",
-            0 => "same",
-            _ => "less",
-        },
+        style: change(Nanos(difference.unwrap_or(0))),
     }
 }
