@@ -57,7 +57,7 @@ pub(super) fn pair(
     });
     for side in Side::BOTH {
         for op in &left[side] {
-            unlink(pairing, side, op.call);
+            pairing.part(side, op.call);
         }
     }
     for rule in RULES {
@@ -71,7 +71,7 @@ pub(super) fn pair(
         }
         for group in groups.into_values() {
             for (one, two) in group.baseline.into_iter().zip(group.candidate) {
-                link(pairing, one, two);
+                pairing.link(one, two, (Relation::Moved, Pass::Pool));
             }
         }
         for side in Side::BOTH {
@@ -115,21 +115,4 @@ fn pooled(
         name: outline.keys[call.index()].0,
         arguments: outline.arguments[call.index()],
     })
-}
-
-fn unlink(pairing: &mut Pairing, side: Side, call: u32) {
-    let counterpart = std::mem::replace(&mut pairing.counterparts[side][call as usize], NONE);
-    pairing.relations[side][call as usize] = Relation::only(side);
-    if counterpart != NONE {
-        pairing.counterparts[side.other()][counterpart as usize] = NONE;
-        pairing.relations[side.other()][counterpart as usize] = Relation::only(side.other());
-    }
-}
-
-fn link(pairing: &mut Pairing, one: u32, two: u32) {
-    for (side, call, counterpart) in [(Side::Baseline, one, two), (Side::Candidate, two, one)] {
-        pairing.counterparts[side][call as usize] = counterpart;
-        pairing.relations[side][call as usize] = Relation::Moved;
-        pairing.passes[side][call as usize] = Pass::Pool;
-    }
 }

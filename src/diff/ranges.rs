@@ -106,14 +106,10 @@ pub(super) fn pair(
         .collect();
     found.sort_unstable();
     for (_, one, two) in found {
-        let (a, b) = (ranges.baseline[one] as usize, ranges.candidate[two] as usize);
-        if pairing.counterparts.baseline[a] == NONE && pairing.counterparts.candidate[b] == NONE {
-            pairing.counterparts.baseline[a] = b as u32;
-            pairing.counterparts.candidate[b] = a as u32;
-            pairing.relations.baseline[a] = Relation::Renamed;
-            pairing.relations.candidate[b] = Relation::Renamed;
-            pairing.passes.baseline[a] = Pass::Ranges;
-            pairing.passes.candidate[b] = Pass::Ranges;
+        let (a, b) = (ranges.baseline[one], ranges.candidate[two]);
+        let is_free = |side: Side, call: u32| pairing.counterparts[side][call as usize] == NONE;
+        if is_free(Side::Baseline, a) && is_free(Side::Candidate, b) {
+            pairing.link(a, b, (Relation::Renamed, Pass::Ranges));
         }
     }
 }

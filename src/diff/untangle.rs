@@ -34,9 +34,9 @@ pub(super) fn untangle(trees: PerSide<&CallTree>, pairing: &mut Pairing) {
         }
         let moved = |call: CallId| pairing.relations.baseline[call.index()] == Relation::Moved;
         if !moved(a) && crossing.iter().all(|&above| moved(above)) {
-            crossing.into_iter().for_each(|above| dissolve(pairing, above))
+            crossing.into_iter().for_each(|above| pairing.part(Side::Baseline, above.0));
         } else {
-            dissolve(pairing, a)
+            pairing.part(Side::Baseline, a.0);
         }
     }
 }
@@ -48,13 +48,6 @@ fn is_below_its_like(trees: PerSide<&CallTree>, pairing: &Pairing, a: CallId, b:
         (None, None) => true,
         (Some(_), None) | (None, Some(_)) => false,
     }
-}
-
-fn dissolve(pairing: &mut Pairing, a: CallId) {
-    let b = std::mem::replace(&mut pairing.counterparts.baseline[a.index()], NONE);
-    pairing.counterparts.candidate[b as usize] = NONE;
-    pairing.relations[Side::Baseline][a.index()] = Relation::OnlyBaseline;
-    pairing.relations[Side::Candidate][b as usize] = Relation::OnlyCandidate;
 }
 
 #[cfg(test)]

@@ -132,32 +132,16 @@ impl<'a> Finder<'a> {
         self.list.push(Region { kind, side, call, replaced });
     }
 
-    pub(super) fn link(&mut self, side: Side, one: CallId, other: CallId, relation: Relation) {
-        self.pairing.counterparts[side][one.index()] = other.0;
-        self.pairing.counterparts[side.other()][other.index()] = one.0;
-        self.pairing.relations[side][one.index()] = relation;
-        self.pairing.relations[side.other()][other.index()] = relation;
-    }
-
     /// Dissolves the matches of a call and all calls below it; returns the dissolved matches.
     pub(super) fn cut_off(&mut self, side: Side, call: CallId) -> Vec<(CallId, CallId, Relation)> {
         let mut cut = Vec::new();
         for below in self.trees[side].subtree(call) {
             if let Some(counterpart) = self.counterpart(side, below) {
                 cut.push((below, counterpart, self.pairing.relations[side][below.index()]));
-                self.part(side, below);
+                self.pairing.part(side, below.0);
             }
         }
         cut
-    }
-
-    /// Dissolves one match.
-    pub(super) fn part(&mut self, side: Side, call: CallId) {
-        let Some(counterpart) = self.counterpart(side, call) else { return };
-        self.pairing.counterparts[side][call.index()] = NONE;
-        self.pairing.counterparts[side.other()][counterpart.index()] = NONE;
-        self.pairing.relations[side][call.index()] = Relation::only(side);
-        self.pairing.relations[side.other()][counterpart.index()] = Relation::only(side.other());
     }
 
     /// Sets the relation of all unmatched calls in regions to *replaced*.

@@ -102,7 +102,9 @@ impl Finder<'_> {
                 && self.taken[side][one.index()] == NONE
                 && self.taken[side.other()][other.index()] == NONE;
             if is_free {
-                self.link(side, one, other, relation);
+                let pass = self.pairing.passes[side][one.index()];
+                let calls = PerSide::seen_from(side, one.0, other.0);
+                self.pairing.link(calls.baseline, calls.candidate, (relation, pass));
             }
         }
     }
