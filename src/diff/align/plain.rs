@@ -10,35 +10,35 @@ use std::ops::Range;
 /// approximation.
 pub(super) fn plain_alignment(a: &[u64], b: &[u64]) -> Vec<Block> {
     match longest_common(a, b) {
-        Some(pairs) => blocks_around(&pairs, a.len(), b.len()),
-        None => merge_blocks(&near_linear_alignment(a, b)),
+        Some(pairs) => {
+            let runs = pairs.chunk_by(|one, two| (one.0 + 1, one.1 + 1) == *two);
+            blocks_around(runs.map(|run| (run[0], run.len())), (a.len(), b.len()))
+        }
+        None => blocks_around(near_linear_alignment(a, b).into_iter(), (a.len(), b.len())),
     }
 }
 
+/// A run of equal tokens: its first positions in both lists, and its length.
+type Run = ((usize, usize), usize);
+
 /// Aligns two very long lists. Several near-linear methods are tried, because none is best for all lists: the Myers
 /// algorithm gives up early on long lists that differ a lot, and the other methods need rare tokens.
-fn near_linear_alignment(a: &[u64], b: &[u64]) -> Vec<DiffOp> {
-    let equal = |ops: &[DiffOp]| -> usize {
-        let equal = ops.iter().filter(|op| matches!(op, DiffOp::Equal { .. }));
-        equal.map(|op| op.old_range().len()).sum()
-    };
+fn near_linear_alignment(a: &[u64], b: &[u64]) -> Vec<Run> {
+    let equal = |runs: &[Run]| runs.iter().map(|run| run.1).sum::<usize>();
     let (mut best, most) = (Vec::new(), shared_tokens(a, b));
     for method in [Algorithm::Myers, Algorithm::Patience, Algorithm::Histogram] {
         if equal(&best) == most {
             break;
         }
-        let found = capture_diff_slices(method, a, b);
+        let ops = capture_diff_slices(method, a, b).into_iter();
+        let found = ops.filter(|op| matches!(op, DiffOp::Equal { .. })).map(|op| {
+            let (old, new) = (op.old_range(), op.new_range());
+            ((old.start, new.start), old.len())
+        });
+        let found: Vec<Run> = found.collect();
         if equal(&found) > equal(&best) {
             best = found;
         }
-    }
-    if best.is_empty() {
-        best.push(DiffOp::Replace {
-            old_index: 0,
-            old_len: a.len(),
-            new_index: 0,
-            new_len: b.len(),
-        });
     }
     best
 }
@@ -76,35 +76,17 @@ pub(super) struct Block {
     pub(super) b: Range<usize>,
 }
 
-/// Splits two lists into blocks at the given matches.
-fn blocks_around(pairs: &[(usize, usize)], n: usize, m: usize) -> Vec<Block> {
+/// Splits two lists into blocks at the given runs of equal tokens.
+fn blocks_around(runs: impl Iterator<Item = Run>, lengths: (usize, usize)) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut end = (0, 0);
-    let runs = pairs.chunk_by(|one, two| (one.0 + 1, one.1 + 1) == *two);
-    let runs = runs.map(|run| (run[0], run.len()));
-    for (start, length) in runs.chain([((n, m), 0)]) {
+    for (start, length) in runs.chain([(lengths, 0)]) {
         if start != end {
             blocks.push(Block { equal: false, a: end.0..start.0, b: end.1..start.1 });
         }
         end = (start.0 + length, start.1 + length);
         if length > 0 {
             blocks.push(Block { equal: true, a: start.0..end.0, b: start.1..end.1 });
-        }
-    }
-    blocks
-}
-
-/// Joins adjacent deletions, insertions and replacements into one block.
-fn merge_blocks(ops: &[DiffOp]) -> Vec<Block> {
-    let mut blocks: Vec<Block> = Vec::new();
-    for op in ops {
-        let (equal, a, b) = (matches!(op, DiffOp::Equal { .. }), op.old_range(), op.new_range());
-        match blocks.last_mut() {
-            Some(last) if !last.equal && !equal => {
-                last.a.end = a.end.max(last.a.end);
-                last.b.end = b.end.max(last.b.end);
-            }
-            _ => blocks.push(Block { equal, a, b }),
         }
     }
     blocks
@@ -132,23 +114,26 @@ mod tests {
         let kept = |blocks: &[Block]| -> usize {
             blocks.iter().filter(|block| block.equal).map(|block| block.a.len()).sum()
         };
+        let blocks = |a: &[u64], b: &[u64]| {
+            blocks_around(near_linear_alignment(a, b).into_iter(), (a.len(), b.len()))
+        };
         // The second list differs from the first by one removed, one inserted and one replaced
         // range.
         let a: Vec<u64> = (0..3_000).collect();
         let b: Vec<u64> =
             (0..500).chain(700..2_000).chain(9_000..9_050).chain(2_100..3_000).collect();
-        let blocks = merge_blocks(&near_linear_alignment(&a, &b));
-        cover(&blocks, a.len(), b.len());
-        assert_eq!(kept(&blocks), 500 + 1_300 + 900);
-        let blocks = merge_blocks(&near_linear_alignment(&a, &[7, 1]));
-        cover(&blocks, a.len(), 2);
-        assert_eq!(kept(&blocks), 1);
-        let blocks = merge_blocks(&near_linear_alignment(&[1, 2, 3], &[4, 5]));
-        cover(&blocks, 3, 2);
-        assert_eq!((blocks.len(), kept(&blocks)), (1, 0));
+        let found = blocks(&a, &b);
+        cover(&found, a.len(), b.len());
+        assert_eq!(kept(&found), 500 + 1_300 + 900);
+        let found = blocks(&a, &[7, 1]);
+        cover(&found, a.len(), 2);
+        assert_eq!(kept(&found), 1);
+        let found = blocks(&[1, 2, 3], &[4, 5]);
+        cover(&found, 3, 2);
+        assert_eq!((found.len(), kept(&found)), (1, 0));
         // For two identical lists, the first method suffices.
-        let blocks = merge_blocks(&near_linear_alignment(&a, &a));
-        assert_eq!((blocks.len(), kept(&blocks)), (1, a.len()));
+        let found = blocks(&a, &a);
+        assert_eq!((found.len(), kept(&found)), (1, a.len()));
     }
 
     #[test]
