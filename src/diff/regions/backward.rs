@@ -28,6 +28,7 @@ impl Finder<'_> {
         let is_own =
             |&&(_, step): &&(CallId, CallId)| tree.is_below(step, region) || step == region;
         let forward = links[side].iter().find(is_own).map(|link| self.taken[side][link.0.index()]);
+        let forward = forward.filter(|&at| at != NONE);
         let opposite = || {
             let stretch = self.stretch(side, region);
             stretch.map_or_else(Vec::new, |stretch| self.free_calls(side.other(), &stretch))
@@ -39,28 +40,21 @@ impl Finder<'_> {
             let from = links.partition_point(|link| link.1 < call);
             links.get(from).is_some_and(|link| link.1 == call)
         };
-        match forward.filter(|&at| at != NONE) {
-            None => opposite().into_iter().filter(is_step).collect(),
-            Some(at) => {
-                let mut steps: Vec<CallId> = links[side.other()]
-                    .iter()
-                    .filter(|link| self.taken[side.other()][link.0.index()] == at)
-                    .map(|link| self.outermost_step(side.other(), link.1))
-                    .collect();
-                steps.sort_unstable();
-                steps.dedup();
-                let (Some(&first), Some(&last)) = (steps.first(), steps.last()) else {
-                    return opposite().into_iter().filter(is_step).collect();
-                };
-                let unlinked = opposite().into_iter().filter(|&call| {
-                    call > first && call < last && is_step(&call) && !has_forward(call)
-                });
-                steps.extend(unlinked);
-                steps.sort_unstable();
-                steps.dedup();
-                steps
-            }
-        }
+        let mut steps: Vec<CallId> = links[side.other()]
+            .iter()
+            .filter(|link| forward == Some(self.taken[side.other()][link.0.index()]))
+            .map(|link| self.outermost_step(side.other(), link.1))
+            .collect();
+        let (Some(&first), Some(&last)) = (steps.iter().min(), steps.iter().max()) else {
+            return opposite().into_iter().filter(is_step).collect();
+        };
+        let unlinked = opposite()
+            .into_iter()
+            .filter(|&call| call > first && call < last && is_step(&call) && !has_forward(call));
+        steps.extend(unlinked);
+        steps.sort_unstable();
+        steps.dedup();
+        steps
     }
 
     /// The outermost autograd engine step that encloses a backward op.

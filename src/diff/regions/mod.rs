@@ -36,7 +36,7 @@ use super::relation::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 use finder::{Finder, WRAPPER};
-use place::Stretch;
+use std::ops::Range;
 
 /// Limit on the difference in GPU work between a region and the calls that it replaced: the larger amount is at most
 /// `RATIO` times the smaller amount plus `FEW`. The limit does not apply if the kernels and ops in the region name the
@@ -77,7 +77,7 @@ impl Finder<'_> {
         let links = PerSide::from_fn(|side| self.trees[side].backward_links());
         let (backward, forward): (Vec<CallId>, Vec<CallId>) =
             roots.iter().partition(|&&root| backward::is_backward(self.trees[side], root));
-        let stretches: Vec<(CallId, Option<Stretch>)> =
+        let stretches: Vec<(CallId, Option<Range<CallId>>)> =
             forward.iter().map(|&root| (root, self.stretch(side, root))).collect();
         for run in stretches.chunk_by(|one, two| one.1.is_some() && one.1 == two.1) {
             let Some(stretch) = &run[0].1 else { continue };

@@ -8,12 +8,12 @@
 //! second `add_` of each tensor.
 
 use super::finder::Finder;
-use super::place::Stretch;
 use super::{RegionKind, names};
 use crate::diff::relation::Relation;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 impl Finder<'_> {
     /// A side's unmatched multi-tensor ops that do GPU work.
@@ -30,7 +30,7 @@ impl Finder<'_> {
     }
 
     /// Finds the calls that each multi-tensor op on a side replaced. These are unmatched calls to the corresponding
-    /// single-tensor op, within the [`Stretch`] of calls that the multi-tensor op may have replaced.
+    /// single-tensor op, within the stretch of calls that the multi-tensor op may have replaced.
     pub(super) fn face_multi_tensor_ops(&mut self, side: Side, ops: &[CallId]) {
         let (tree, other) = (self.trees[side], self.trees[side.other()]);
         let inner: Vec<(CallId, CallId, Relation)> =
@@ -74,7 +74,7 @@ impl Finder<'_> {
     /// The calls that a multi-tensor op may have replaced: all calls below the counterpart of the op's nearest matched
     /// caller. If this caller is the thread itself, only the calls between the nearest matched calls with GPU work are
     /// returned.
-    fn opposite(&self, side: Side, op: CallId) -> Option<Stretch> {
+    fn opposite(&self, side: Side, op: CallId) -> Option<Range<CallId>> {
         let tree = self.trees[side];
         let above = tree
             .ancestors(op)
@@ -84,6 +84,6 @@ impl Finder<'_> {
         }
         let below = self.counterpart(side, above)?;
         let end = self.trees[side.other()].end(below);
-        Some(Stretch { start: CallId(below.0 + 1), end })
+        Some(CallId(below.0 + 1)..end)
     }
 }

@@ -4,20 +4,13 @@ use super::finder::Finder;
 use crate::diff::relation::{NONE, Relation};
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
-
-/// A stretch of calls on the opposite side, between two matched pairs with GPU work. In preorder, the stretch includes
-/// `start` and excludes `end`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stretch {
-    pub(super) start: CallId,
-    pub(super) end: CallId,
-}
+use std::ops::Range;
 
 impl Finder<'_> {
-    /// The stretch of calls that a region may have replaced. It is below the counterpart of the region's nearest
-    /// matched ancestor, between the counterparts of two calls: the nearest matched calls with GPU work before and
-    /// after the region.
-    pub(super) fn stretch(&self, side: Side, region: CallId) -> Option<Stretch> {
+    /// The stretch of calls (in preorder) that a region may have replaced. It is below the counterpart of the region's
+    /// nearest matched ancestor, between the counterparts of two calls: the nearest matched calls with GPU work before
+    /// and after the region.
+    pub(super) fn stretch(&self, side: Side, region: CallId) -> Option<Range<CallId>> {
         let tree = self.trees[side];
         let is_paired = |&above: &CallId| self.pairing.relations[side][above.index()].is_common();
         let above = tree.ancestors(region).find(is_paired)?;
@@ -33,7 +26,7 @@ impl Finder<'_> {
                 holds(counterpart) && counterpart >= start
             })
             .unwrap_or(end);
-        (start < end).then_some(Stretch { start, end })
+        (start < end).then_some(start..end)
     }
 
     /// Finds the last matched call with GPU work that is below `above` and ends before `call`, and
@@ -84,7 +77,7 @@ impl Finder<'_> {
     /// Returns the outermost calls in a stretch whose whole subtrees are unmatched. The result extends from the first
     /// to the last such call with GPU work. At both ends, it also includes the adjacent calls without GPU work, up to
     /// the nearest matched call.
-    pub(super) fn free_calls(&self, side: Side, stretch: &Stretch) -> Vec<CallId> {
+    pub(super) fn free_calls(&self, side: Side, stretch: &Range<CallId>) -> Vec<CallId> {
         let tree = self.trees[side];
         let mut calls: Vec<Option<CallId>> = Vec::new();
         let mut next = stretch.start;
