@@ -364,10 +364,6 @@ impl Compare for Blocks {
         self.0.baseline[i].is_layer || self.0.candidate[j].is_layer
     }
 
-    fn is_pair(&self, _: usize, _: usize) -> bool {
-        true
-    }
-
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {
         let exact = |blocks: &[Block]| blocks.iter().map(|block| block.exact).collect();
         vec![(exact(&self.0.baseline[a]), exact(&self.0.candidate[b]))]

@@ -62,46 +62,6 @@ impl<'s, 'a> Renames<'s, 'a> {
         Renames { outlines, bags, words, runs }
     }
 
-    /// How strongly contents, arguments and names suggest that a call was renamed; 0 if they are not enough evidence.
-    /// If `in_row` is set, the positions of the calls are enough evidence.
-    pub(super) fn evidence(&mut self, i: usize, j: usize, in_row: bool) -> i64 {
-        let (a, b) = (&self.runs.baseline[i], &self.runs.candidate[j]);
-        let unlike = a.kind != b.kind || !matches!(a.kind, CallKind::Op | CallKind::Frame);
-        // A numbered layer is never treated as renamed. A compiled call does the work of several ops, so it
-        // is not a rename of one op.
-        let is_other_layer = a.is_numbered || b.is_numbered;
-        if unlike || is_other_layer || a.is_generated != b.is_generated {
-            return 0;
-        }
-        if are_out_of_proportion(a.weight, b.weight) {
-            return 0;
-        }
-        // A module is not a plain frame while the run of the frame has a module.
-        let plain = match (a.is_module, b.is_module) {
-            (true, false) => Some(Side::Candidate),
-            (false, true) => Some(Side::Baseline),
-            (true, true) | (false, false) => None,
-        };
-        if plain.is_some_and(|side| self.runs[side].iter().any(|call| call.is_module)) {
-            return 0;
-        }
-        let (least, larger) = (a.below.min(b.below), a.below.max(b.below));
-        let same_arguments = a.arguments != 0 && a.arguments == b.arguments;
-        let one_code = self.words.are_one_code(a.key, b.key);
-        let alike = same_arguments || one_code || self.words.are_akin(a.key, b.key);
-        // Compare the contents only if they may have enough in common to count as evidence.
-        let shared = if least > 0 && (alike || in_row || 2 * least >= larger) {
-            self.shared(i, j)
-        } else {
-            0
-        };
-        let agrees = match larger {
-            0 => same_arguments || one_code,
-            _ => 2 * shared >= larger || (alike && shared > 0),
-        };
-        if agrees || in_row { 8 * i64::from(shared) + if alike { AKIN } else { 0 } + 1 } else { 0 }
-    }
-
     /// Number of tokens that the contents of two calls share.
     fn shared(&mut self, i: usize, j: usize) -> u32 {
         let bags = (self.bag(Side::Baseline, i), self.bag(Side::Candidate, j));
@@ -146,22 +106,49 @@ impl Compare for Renames<'_, '_> {
         (self.runs.baseline.len(), self.runs.candidate.len())
     }
 
-    fn equal(&mut self, _: usize, _: usize) -> bool {
-        false
-    }
-
+    /// How strongly contents, arguments and names suggest that a call was renamed; 0 if they are not enough evidence.
     fn score(&mut self, i: usize, j: usize) -> i64 {
         let in_row = self.is_in_row_of_variants(i, j);
-        self.evidence(i, j, in_row)
+        let (a, b) = (&self.runs.baseline[i], &self.runs.candidate[j]);
+        let unlike = a.kind != b.kind || !matches!(a.kind, CallKind::Op | CallKind::Frame);
+        // A numbered layer is never treated as renamed. A compiled call does the work of several ops, so it
+        // is not a rename of one op.
+        let is_other_layer = a.is_numbered || b.is_numbered;
+        if unlike || is_other_layer || a.is_generated != b.is_generated {
+            return 0;
+        }
+        if are_out_of_proportion(a.weight, b.weight) {
+            return 0;
+        }
+        // A module is not a plain frame while the run of the frame has a module.
+        let plain = match (a.is_module, b.is_module) {
+            (true, false) => Some(Side::Candidate),
+            (false, true) => Some(Side::Baseline),
+            (true, true) | (false, false) => None,
+        };
+        if plain.is_some_and(|side| self.runs[side].iter().any(|call| call.is_module)) {
+            return 0;
+        }
+        let (least, larger) = (a.below.min(b.below), a.below.max(b.below));
+        let same_arguments = a.arguments != 0 && a.arguments == b.arguments;
+        let one_code = self.words.are_one_code(a.key, b.key);
+        let alike = same_arguments || one_code || self.words.are_akin(a.key, b.key);
+        // Compare the contents only if they may have enough in common to count as evidence.
+        let shared = if least > 0 && (alike || in_row || 2 * least >= larger) {
+            self.shared(i, j)
+        } else {
+            0
+        };
+        let agrees = match larger {
+            0 => same_arguments || one_code,
+            _ => 2 * shared >= larger || (alike && shared > 0),
+        };
+        if agrees || in_row { 8 * i64::from(shared) + if alike { AKIN } else { 0 } + 1 } else { 0 }
     }
 
     fn most(&mut self, i: usize, j: usize) -> i64 {
         let least = self.runs.baseline[i].below.min(self.runs.candidate[j].below);
         8 * i64::from(least) + AKIN + 1
-    }
-
-    fn is_pair(&self, _: usize, _: usize) -> bool {
-        true
     }
 
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {

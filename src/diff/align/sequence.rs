@@ -284,9 +284,6 @@ mod tests {
                 _ => 0,
             }
         }
-        fn is_pair(&self, _: usize, _: usize) -> bool {
-            true
-        }
         fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {
             let words = |text: &[u8]| text.iter().map(|&byte| u64::from(byte)).collect();
             vec![(words(&self.0[a]), words(&self.1[b]))]
@@ -345,14 +342,8 @@ mod tests {
         fn lengths(&self) -> (usize, usize) {
             (self.numbers.0.len(), self.numbers.1.len())
         }
-        fn equal(&mut self, _: usize, _: usize) -> bool {
-            false
-        }
         fn score(&mut self, a: usize, b: usize) -> i64 {
             if self.numbers.0[a] == self.numbers.1[b] { 10 } else { 0 }
-        }
-        fn is_pair(&self, _: usize, _: usize) -> bool {
-            true
         }
         fn tokens(&mut self, _: Range<usize>, _: Range<usize>) -> Vec<Tokens> {
             self.kinds.clone()

@@ -249,9 +249,6 @@ mod tests {
             let letters = if side == Side::Baseline { self.0 } else { self.1 };
             letters.get(at) == Some(&b'f')
         }
-        fn is_pair(&self, _: usize, _: usize) -> bool {
-            true
-        }
         fn tokens(&mut self, _: Range<usize>, _: Range<usize>) -> Vec<Tokens> {
             Vec::new()
         }
