@@ -36,7 +36,7 @@ pub(in crate::diff) fn pair_threads(outlines: PerSide<&Outline<'_>>) -> ThreadPa
     let mut candidates = Vec::new();
     for (i, j) in roots.candidates(&mut bags) {
         let (a, b) = (roots.of.baseline[i], roots.of.candidate[j]);
-        if let Some(shared) = (Threads { outlines, bags: &mut bags }).likeness(a, b) {
+        if let Some(shared) = likeness(outlines, &mut bags, a, b) {
             candidates.push((Reverse(shared), a.at.abs_diff(b.at), a.call, b.call));
         }
     }
@@ -132,13 +132,24 @@ impl Roots {
         if !self.are_many() {
             return (0..n).flat_map(|i| (0..m).map(move |j| (i, j))).collect();
         }
-        let index = Index::new(bags, &self.of.candidate);
+        // For each token, the positions of the threads on the candidate side that contain the token.
+        let mut holders: FxHashMap<Token, Vec<usize>> = FxHashMap::default();
+        for (at, root) in self.of.candidate.iter().enumerate() {
+            let bag = bags.below(Side::Candidate, root.call);
+            for &(token, _) in bags.entries(bag) {
+                holders.entry(token).or_default().push(at);
+            }
+        }
         let mut found = Vec::new();
         for (i, root) in self.of.baseline.iter().enumerate() {
             let beside = i * m / n;
             let mut near: Vec<usize> =
                 (beside.saturating_sub(THREADS_BESIDE)..(beside + THREADS_BESIDE).min(m)).collect();
-            near.extend(index.likely(bags, root.call));
+            let bag = bags.below(Side::Baseline, root.call);
+            let lists = bags.entries(bag).iter().filter_map(|(token, _)| holders.get(token));
+            let mut rarest: Vec<&Vec<usize>> = lists.collect();
+            rarest.sort_by_key(|list| (list.len(), list.first().copied()));
+            near.extend(rarest.into_iter().flatten().take(THREADS_LIKE));
             near.sort_unstable();
             near.dedup();
             found.extend(near.into_iter().map(|j| (i, j)));
@@ -147,86 +158,51 @@ impl Roots {
     }
 }
 
-/// For each token, the positions of the threads on the candidate side that contain the token.
-struct Index {
-    holders: FxHashMap<Token, Vec<usize>>,
+/// The number of tokens that two thread roots share; `None` if the roots must not be matched.
+fn likeness(outlines: PerSide<&Outline<'_>>, bags: &mut Bags<'_>, a: Root, b: Root) -> Option<u32> {
+    let (x, y) = (outlines.baseline, outlines.candidate);
+    if x.keys[a.call as usize] != y.keys[b.call as usize] {
+        return None;
+    }
+    if x.kind(a.call) == CallKind::Unlinked {
+        return Some(0);
+    }
+    let below = bags.below(Side::Baseline, a.call);
+    let other = bags.below(Side::Candidate, b.call);
+    let shared = bags.common(below, other);
+    if are_foreign(bags, PerSide::new(a, b)) {
+        return None;
+    }
+    let alike = shared > 0
+        || below.size == other.size
+        || ask_the_same(outlines, PerSide::new(a.call, b.call));
+    alike.then_some(shared)
 }
 
-impl Index {
-    fn new(bags: &mut Bags<'_>, roots: &[Root]) -> Index {
-        let mut holders: FxHashMap<Token, Vec<usize>> = FxHashMap::default();
-        for (at, root) in roots.iter().enumerate() {
-            let bag = bags.below(Side::Candidate, root.call);
-            for &(token, _) in bags.entries(bag) {
-                holders.entry(token).or_default().push(at);
-            }
-        }
-        Index { holders }
+/// Whether two threads have nothing in common except that both launch GPU work: they share no op, frame, shape or
+/// kernel.
+fn are_foreign(bags: &mut Bags<'_>, roots: PerSide<Root>) -> bool {
+    let below = PerSide::from_fn(|side| bags.below(side, roots[side].call));
+    let tells = |side: Side| below[side].size >= FOREIGN && roots[side].tells;
+    if !Side::BOTH.into_iter().all(tells) {
+        return false;
     }
-
-    /// Some of the threads on the candidate side that share the rarest tokens of a baseline thread.
-    fn likely(&self, bags: &mut Bags<'_>, root: u32) -> Vec<usize> {
-        let bag = bags.below(Side::Baseline, root);
-        let lists = bags.entries(bag).iter().filter_map(|(token, _)| self.holders.get(token));
-        let mut lists: Vec<&Vec<usize>> = lists.collect();
-        lists.sort_by_key(|list| (list.len(), list.first().copied()));
-        lists.into_iter().flatten().copied().take(THREADS_LIKE).collect()
+    let shared = bags.common(below.baseline, below.candidate);
+    shared <= roots.baseline.launches.min(roots.candidate.launches) && {
+        let launches = PerSide::from_fn(|side| bags.launches(side, roots[side].call));
+        shared == bags.common(launches.baseline, launches.candidate)
     }
 }
 
-/// Compares threads by the tokens of their calls.
-struct Threads<'a, 'b> {
-    outlines: PerSide<&'a Outline<'a>>,
-    bags: &'b mut Bags<'a>,
-}
-
-impl Threads<'_, '_> {
-    /// The number of tokens that two thread roots share; `None` if the roots must not be matched.
-    fn likeness(&mut self, a: Root, b: Root) -> Option<u32> {
-        let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        if x.keys[a.call as usize] != y.keys[b.call as usize] {
-            return None;
-        }
-        if x.kind(a.call) == CallKind::Unlinked {
-            return Some(0);
-        }
-        let below = self.bags.below(Side::Baseline, a.call);
-        let other = self.bags.below(Side::Candidate, b.call);
-        let shared = self.bags.common(below, other);
-        if self.are_foreign(PerSide::new(a, b)) {
-            return None;
-        }
-        let alike = shared > 0 || below.size == other.size || self.ask_the_same(a.call, b.call);
-        alike.then_some(shared)
-    }
-
-    /// Whether two threads have nothing in common except that both launch GPU work: they share no op, frame, shape or
-    /// kernel.
-    fn are_foreign(&mut self, roots: PerSide<Root>) -> bool {
-        let below = PerSide::from_fn(|side| self.bags.below(side, roots[side].call));
-        let tells = |side: Side| below[side].size >= FOREIGN && roots[side].tells;
-        if !Side::BOTH.into_iter().all(tells) {
-            return false;
-        }
-        let shared = self.bags.common(below.baseline, below.candidate);
-        shared <= roots.baseline.launches.min(roots.candidate.launches) && {
-            let launches = PerSide::from_fn(|side| self.bags.launches(side, roots[side].call));
-            shared == self.bags.common(launches.baseline, launches.candidate)
-        }
-    }
-
-    /// Whether both threads make the same kind of runtime call without GPU work. Such calls are weak evidence, which is
-    /// used only if there is no better evidence.
-    fn ask_the_same(&self, a: u32, b: u32) -> bool {
-        let queries = PerSide::new(a, b);
-        let queries = PerSide::from_fn(|side| {
-            let outline = self.outlines[side];
-            let mut calls = outline.children(queries[side]);
-            calls.retain(|&call| outline.is_query(call));
-            calls.into_iter().map(|call| outline.keys[call as usize]).collect::<FxHashSet<Key>>()
-        });
-        !queries.baseline.is_disjoint(&queries.candidate)
-    }
+/// Whether both threads make the same kind of runtime call without GPU work. Such calls are weak evidence, which is
+/// used only if there is no better evidence.
+fn ask_the_same(outlines: PerSide<&Outline<'_>>, threads: PerSide<u32>) -> bool {
+    let queries = PerSide::from_fn(|side| -> FxHashSet<Key> {
+        let outline = outlines[side];
+        let queries = outline.each_child(threads[side]).filter(|&call| outline.is_query(call));
+        queries.map(|call| outline.keys[call as usize]).collect()
+    });
+    !queries.baseline.is_disjoint(&queries.candidate)
 }
 
 impl Aligner<'_> {
@@ -312,7 +288,7 @@ impl Aligner<'_> {
                 return None;
             }
             let roots = PerSide::seen_from(side, root, other);
-            if (Threads { outlines: self.outlines, bags: &mut self.bags }).are_foreign(roots) {
+            if are_foreign(&mut self.bags, roots) {
                 continue;
             }
             let free = self.unpaired_below(side.other(), other.call);
