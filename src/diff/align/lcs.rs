@@ -44,10 +44,7 @@ struct Match {
 /// The matches of a longest common subsequence, found match by match. Returns `None` if there are
 /// more than [`LCS_MATCHES`] matches per element.
 fn of_rare_tokens(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
-    let mut positions: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
-    for (at, &token) in b.iter().enumerate().rev() {
-        positions.entry(token).or_default().push(at);
-    }
+    let positions = positions(b);
     let standing = |token: &u64| positions.get(token).map_or(&[][..], Vec::as_slice);
     let matches: usize = a.iter().map(|token| standing(token).len()).sum();
     if matches > LCS_MATCHES * (a.len() + b.len()) {
@@ -59,7 +56,7 @@ fn of_rare_tokens(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
     let mut ends: Vec<usize> = Vec::new();
     for (i, token) in a.iter().enumerate() {
         // Later positions are visited first, so no subsequence uses two matches of the same element.
-        for &j in standing(token) {
+        for &j in standing(token).iter().rev() {
             let length = ends.partition_point(|&end| found[end].pair.1 < j);
             let before = length.checked_sub(1).map(|shorter| ends[shorter]);
             match ends.get_mut(length) {
@@ -76,6 +73,15 @@ fn of_rare_tokens(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
     Some(pairs)
 }
 
+/// The positions of each token, in ascending order.
+fn positions(tokens: &[u64]) -> FxHashMap<u64, Vec<usize>> {
+    let mut positions: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
+    for (at, &token) in tokens.iter().enumerate() {
+        positions.entry(token).or_default().push(at);
+    }
+    positions
+}
+
 /// All rows of the table except row 0, whose lengths are all zero.
 struct Table {
     bits: Vec<u64>,
@@ -90,12 +96,12 @@ fn table(a: &[u64], b: &[u64]) -> Option<Table> {
     if words.saturating_mul(a.len()) > LCS_WORDS {
         return None;
     }
-    let columns = Columns::of(b, words);
+    let columns = columns_of(b, words);
     let mut bits = Vec::with_capacity(words * a.len());
     let mut row = vec![u64::MAX; words];
     let mut matches = vec![0; words];
     for token in a {
-        match columns.of.get(token) {
+        match columns.get(token) {
             Some(Standing::Seldom(at)) => {
                 at.iter().for_each(|&at| matches[at / 64] |= 1 << (at % 64));
                 next(&mut row, &matches);
@@ -120,11 +126,6 @@ fn next(row: &mut [u64], matches: &[u64]) {
     }
 }
 
-/// The columns that contain each token.
-struct Columns {
-    of: FxHashMap<u64, Standing>,
-}
-
 /// The columns that contain a given token, as a list of positions or, if that takes less memory, as the bits
 /// of a row. The columns of all tokens together therefore need at most a few times as much memory as the list
 /// of tokens.
@@ -133,23 +134,18 @@ enum Standing {
     Often(Vec<u64>),
 }
 
-impl Columns {
-    fn of(b: &[u64], words: usize) -> Columns {
-        let mut positions: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
-        for (at, &token) in b.iter().enumerate() {
-            positions.entry(token).or_default().push(at);
+/// The columns that contain each token of `b`.
+fn columns_of(b: &[u64], words: usize) -> FxHashMap<u64, Standing> {
+    let standing = |at: Vec<usize>| {
+        if at.len() <= words {
+            Standing::Seldom(at)
+        } else {
+            let mut bits = vec![0; words];
+            at.iter().for_each(|&at| bits[at / 64] |= 1 << (at % 64));
+            Standing::Often(bits)
         }
-        let standing = |at: Vec<usize>| {
-            if at.len() <= words {
-                Standing::Seldom(at)
-            } else {
-                let mut bits = vec![0; words];
-                at.iter().for_each(|&at| bits[at / 64] |= 1 << (at % 64));
-                Standing::Often(bits)
-            }
-        };
-        Columns { of: positions.into_iter().map(|(token, at)| (token, standing(at))).collect() }
-    }
+    };
+    positions(b).into_iter().map(|(token, at)| (token, standing(at))).collect()
 }
 
 impl Table {
