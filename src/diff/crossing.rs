@@ -8,19 +8,18 @@
 //! of steps is therefore aligned separately.
 
 use super::outline::Outline;
+use super::step_pairs;
 use crate::program::{Program, StepId};
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Compared steps that run in a different order on the two sides.
 #[derive(Debug)]
 pub(super) struct Crossing<'a> {
     programs: PerSide<&'a Program>,
-    /// For each compared step, the index of its pair in the list of pairs, which is in baseline
-    /// order.
-    pair_of: PerSide<FxHashMap<StepId, usize>>,
+    /// For each step, the position of its pair in the list of pairs, which is in baseline order.
+    pair_of: PerSide<Vec<Option<usize>>>,
 }
 
 impl<'a> Crossing<'a> {
@@ -31,11 +30,7 @@ impl<'a> Crossing<'a> {
         pairs: Option<&[(StepId, StepId)]>,
     ) -> Option<Crossing<'a>> {
         let pairs = pairs.filter(|pairs| !pairs.is_sorted_by_key(|pair| pair.1))?;
-        let pair_of = PerSide::from_fn(|side| {
-            let steps = pairs.iter().map(|&(a, b)| PerSide::new(a, b)[side]);
-            steps.zip(0..).collect()
-        });
-        Some(Crossing { programs, pair_of })
+        Some(Crossing { programs, pair_of: step_pairs::positions(programs, pairs) })
     }
 
     /// Splits two lists of siblings. The calls in each pair of steps form a separate pair of lists. Calls that are
@@ -52,7 +47,7 @@ impl<'a> Crossing<'a> {
                 let end = CallId(outlines[side].end(call));
                 let is_in_one = steps.are_in_one(CallId(call), end);
                 let step = steps.step(CallId(call)).filter(|_| is_in_one);
-                let pair = step.and_then(|step| self.pair_of[side].get(&step).copied());
+                let pair = step.and_then(|step| self.pair_of[side][step.index()]);
                 parts.entry(pair).or_default()[side].push(call);
             }
         }

@@ -75,8 +75,8 @@ pub struct TraceDiff {
     confidences: Confidences,
     regions: regions::Regions,
     step_pairs: Option<StepPairs>,
-    /// For each step on each side, whether the step is compared; `None` if all steps are compared.
-    compared_steps: Option<PerSide<Vec<bool>>>,
+    /// For each step on each side, the position of its pair; `None` if all steps are compared.
+    compared_steps: Option<PerSide<Vec<Option<usize>>>>,
     merged: MergedTree,
     plain_names: PerSide<PlainNames>,
     /// For each call, whether it shows a difference between the programs.
@@ -138,7 +138,7 @@ impl TraceDiff {
         // From now on, only the merged tree stores the matching.
         let merged = MergedTree::build(trees, &std::mem::take(&mut pairing.counterparts));
         let compared_steps =
-            pairing.steps.as_deref().map(|pairs| step_pairs::compared(plain, pairs));
+            pairing.steps.as_deref().map(|pairs| step_pairs::positions(plain, pairs));
         let mut notes = Notes::default();
         notes.add(
             "ALIGNMENT_CUT",
@@ -225,9 +225,9 @@ impl TraceDiff {
 
     /// Whether a call is in a step that is not compared.
     pub(crate) fn is_left_out(&self, side: Side, call: CallId) -> bool {
-        let Some(is_compared) = &self.compared_steps else { return false };
+        let Some(positions) = &self.compared_steps else { return false };
         let step = self.programs[side].steps().step(call);
-        step.is_some_and(|step| !is_compared[side][step.index()])
+        step.is_some_and(|step| positions[side][step.index()].is_none())
     }
 
     /// The compiled regions, graph launches and multi-tensor ops that only one side has, with the calls of the

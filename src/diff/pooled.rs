@@ -12,6 +12,7 @@ use super::outline::Outline;
 use super::pairing::Pairing;
 use super::passes::Pass;
 use super::relation::{NONE, Relation};
+use super::step_pairs;
 use crate::program::Program;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
@@ -47,7 +48,11 @@ pub(super) fn pair(
     if pools.baseline.is_empty() || pools.candidate.is_empty() {
         return;
     }
-    let steps = PerSide::from_fn(|side| step_numbers(programs, pairing, side));
+    // For each step on a side, a number that its counterpart has as well; `None` for a step that is not compared.
+    let steps = match &pairing.steps {
+        Some(pairs) => step_pairs::positions(programs, pairs),
+        None => programs.map(|program| (0..program.steps().len()).map(Some).collect()),
+    };
     let mut left = PerSide::from_fn(|side| {
         let is_op = |call: &&CallId| programs[side].tree().kind(**call) == CallKind::Op;
         let ops = pools[side].iter().filter(is_op);
@@ -78,21 +83,6 @@ pub(super) fn pair(
             left[side].retain(|op| pairing.counterparts[side][op.call as usize] == NONE);
         }
     }
-}
-
-/// For each step on a side, a number that its counterpart has as well; `None` for a step that is not compared.
-fn step_numbers(programs: PerSide<&Program>, pairing: &Pairing, side: Side) -> Vec<Option<usize>> {
-    let count = programs[side].steps().len();
-    let Some(pairs) = &pairing.steps else { return (0..count).map(Some).collect() };
-    let mut numbers = vec![None; count];
-    for (at, pair) in pairs.iter().enumerate() {
-        let step = match side {
-            Side::Baseline => pair.0,
-            Side::Candidate => pair.1,
-        };
-        numbers[step.index()] = Some(at);
-    }
-    numbers
 }
 
 /// An op of the pool; `None` if its step is not compared.

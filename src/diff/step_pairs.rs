@@ -203,17 +203,17 @@ pub(super) fn calls_in(program: &Program, some: &[StepId]) -> Vec<bool> {
     are_in
 }
 
-/// For each step on each side, whether the step is in one of the pairs.
-pub(super) fn compared(
+/// For each step on each side, the position of its pair in `pairs`; `None` if the step is not compared.
+pub(super) fn positions(
     programs: PerSide<&Program>,
     pairs: &[(StepId, StepId)],
-) -> PerSide<Vec<bool>> {
-    let mut compared = programs.map(|program| vec![false; program.steps().len()]);
-    for (a, b) in pairs {
-        compared.baseline[a.index()] = true;
-        compared.candidate[b.index()] = true;
+) -> PerSide<Vec<Option<usize>>> {
+    let mut positions = programs.map(|program| vec![None; program.steps().len()]);
+    for (at, (a, b)) in pairs.iter().enumerate() {
+        positions.baseline[a.index()] = Some(at);
+        positions.candidate[b.index()] = Some(at);
     }
-    compared
+    positions
 }
 
 /// For each call, whether to exclude it from the alignment. A call is excluded if it is in a step without a counterpart
@@ -223,21 +223,21 @@ pub(super) fn left_out(
     pairs: Option<&[(StepId, StepId)]>,
 ) -> PerSide<Vec<bool>> {
     let Some(pairs) = pairs else { return PerSide::default() };
-    let compared = compared(programs, pairs);
+    let positions = positions(programs, pairs);
     PerSide::from_fn(|side| {
         let (tree, steps) = (programs[side].tree(), programs[side].steps());
-        let is_compared = &compared[side];
-        if !is_compared.contains(&false) {
+        let all = || (0..).map(StepId).zip(&positions[side]);
+        if positions[side].iter().all(Option::is_some) {
             return Vec::new();
         }
         // For each call, the number of preceding calls that belong to compared steps.
         let mut before = vec![0_u32; tree.len() + 1];
-        for step in (0..).map(StepId).take(steps.len()).filter(|step| is_compared[step.index()]) {
+        for (step, _) in all().filter(|(_, position)| position.is_some()) {
             steps.calls_of(step).flatten().for_each(|at| before[at + 1] = 1);
         }
         (0..tree.len()).for_each(|at| before[at + 1] += before[at]);
         let mut left_out = vec![false; tree.len()];
-        let alone = (0..).map(StepId).zip(is_compared).filter(|(_, is_compared)| !**is_compared);
+        let alone = all().filter(|(_, position)| position.is_none());
         for at in alone.flat_map(|(step, _)| steps.calls_of(step)).flatten() {
             let end = tree.end(CallId(at as u32)).index();
             left_out[at] = before[end] == before[at];
