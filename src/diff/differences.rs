@@ -86,30 +86,19 @@ impl TraceDiff {
     }
 
     fn difference(&self, id: MergedId, node: MergedNode) -> Difference {
-        let per_side = |measure: &dyn Fn(Side, CallId) -> usize| -> u32 {
-            Side::BOTH
-                .iter()
-                .filter_map(|&side| node.call(side).map(|call| measure(side, call) as u32))
-                .sum()
+        let parent = |id: MergedId| self.merged().parent(id);
+        let is_common = |&above: &MergedId| {
+            let mut calls = self.merged().node(above).calls();
+            calls.all(|(side, call)| self.relation(side, call).is_common())
         };
-        let mut above = self.merged().parent(id);
-        while let Some(parent) = above {
-            let common = Side::BOTH.iter().all(|&side| {
-                self.merged()
-                    .node(parent)
-                    .call(side)
-                    .is_some_and(|call| self.relation(side, call).is_common())
-            });
-            if common {
-                break;
-            }
-            above = self.merged().parent(parent);
-        }
+        let calls = node.calls().map(|(side, call)| self.tree(side).size(call));
+        let gpu_events = node.calls().map(|(side, call)| self.tree(side).gpu_events(call));
+        let mut callers = std::iter::successors(parent(id), |&above| parent(above));
         Difference {
             node: id,
-            lowest_common: above,
-            calls: per_side(&|side, call| self.tree(side).size(call)),
-            gpu_events: per_side(&|side, call| self.tree(side).gpu_events(call)),
+            lowest_common: callers.find(is_common),
+            calls: calls.sum::<usize>() as u32,
+            gpu_events: gpu_events.sum::<usize>() as u32,
         }
     }
 }

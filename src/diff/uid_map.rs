@@ -1,7 +1,7 @@
 //! Maps uids between the two traces, in both directions.
 
 use super::{Confidence, MergedId, Relation, TraceDiff};
-use crate::side::Side;
+use crate::side::{PerSide, Side};
 use crate::trace::{EventId, Uid};
 use crate::tree::CallId;
 
@@ -48,10 +48,7 @@ impl TraceDiff {
         let uid = |side: Side, event| self.tree(side).trace().uid(event);
         let own = self.tree(side).event(call).map(|event| uid(side, event));
         let other = self.counterpart_event(side, call).map(|event| uid(side.other(), event));
-        let (baseline, candidate) = match side {
-            Side::Baseline => (own, other),
-            Side::Candidate => (other, own),
-        };
+        let PerSide { baseline, candidate } = PerSide::seen_from(side, own, other);
         let region = self.region_of(side, call);
         let region = region.map(|at| self.region_node(&self.regions()[at]));
         UidPair {
@@ -79,12 +76,9 @@ impl TraceDiff {
     /// # Ok::<(), tracetree::Error>(())
     /// ```
     pub fn corresponding_uid(&self, side: Side, uid: Uid) -> Option<Uid> {
-        let call = self
-            .tree(side)
-            .trace()
-            .event_at(uid)
-            .and_then(|event| self.tree(side).call_of(event))?;
-        let other = self.tree(side.other());
-        other.event(self.counterpart(side, call)?).map(|event| other.trace().uid(event))
+        let tree = self.tree(side);
+        let call = tree.call_of(tree.trace().event_at(uid)?)?;
+        let other = self.counterpart_event(side, call)?;
+        Some(self.tree(side.other()).trace().uid(other))
     }
 }
