@@ -29,16 +29,12 @@ impl<'a> Keys<'a> {
         Keys { ids: FxHashMap::default(), aliases, windows }
     }
 
-    fn intern(&mut self, kind: CallKind, text: &str) -> Key {
+    /// The key of all calls of a kind with the same normalized name.
+    pub(super) fn intern(&mut self, kind: CallKind, text: &str) -> Key {
         let next = self.ids.len() as u32;
         // `entry` needs an owned string, so every look-up allocates one. These allocations are acceptable, because
         // callers cache the keys.
         Key(*self.ids.entry((kind, text.to_owned())).or_insert(next))
-    }
-
-    /// The key of a call that has no name of its own; `text` is used instead.
-    pub(super) fn of_kind(&mut self, kind: CallKind, text: &str) -> Key {
-        self.intern(kind, text)
     }
 
     /// The keys of all calls of a tree, in preorder.
@@ -177,13 +173,15 @@ pub fn portable_frame(name: &str) -> Cow<'_, str> {
     let kept = ["/site-packages/", "/dist-packages/", "/lib/python"];
     let from = match kept.iter().find_map(|marker| file.rfind(marker)) {
         Some(at) => at,
-        None if file.starts_with('/') => {
-            let mut folders = file.rmatch_indices('/');
-            folders.nth(1).map_or(0, |(at, _)| at + 1)
-        }
+        None if file.starts_with('/') => last_folder(file),
         None => 0,
     };
     Cow::Borrowed(&name[from..])
+}
+
+/// Where the last two components of a path begin.
+fn last_folder(path: &str) -> usize {
+    path.rmatch_indices('/').nth(1).map_or(0, |(at, _)| at + 1)
 }
 
 /// `file.py(12): function` → (`file.py`, `function`).
@@ -218,17 +216,7 @@ fn without_install_prefix(path: &str) -> String {
         return rest.to_owned();
     }
     let absolute = path.starts_with('/') || path.get(1..3) == Some(":/");
-    if absolute {
-        path.rsplitn(3, '/')
-            .take(2)
-            .collect::<Vec<_>>()
-            .into_iter()
-            .rev()
-            .collect::<Vec<_>>()
-            .join("/")
-    } else {
-        path
-    }
+    if absolute { path[last_folder(&path)..].to_owned() } else { path }
 }
 
 /// Reduces `ProfilerStep#12` to `ProfilerStep#`; drops hashes of compiled graphs and addresses.

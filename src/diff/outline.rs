@@ -28,7 +28,12 @@ impl ArgumentIds {
     /// The id of each argument record in a trace. Strides are ignored, so converting an op's inputs to `channels_last`
     /// does not make it a different op.
     fn of_trace(&mut self, trace: &Trace) -> Vec<u32> {
-        trace.all_arguments().iter().map(|arguments| self.id(trace, arguments)).collect()
+        let id = |arguments: &Arguments| {
+            let hash = precision::hash(trace, arguments, self.is_any_float);
+            let next = self.ids.len() as u32 + 1;
+            *self.ids.entry(hash).or_insert(next)
+        };
+        trace.all_arguments().iter().map(id).collect()
     }
 
     /// For each argument record in a trace, a hash of its strides. Strides are not evidence for a match; they only
@@ -40,12 +45,6 @@ impl ArgumentIds {
             hasher.finish()
         };
         trace.all_arguments().iter().map(hash).collect()
-    }
-
-    fn id(&mut self, trace: &Trace, arguments: &Arguments) -> u32 {
-        let hash = precision::hash(trace, arguments, self.is_any_float);
-        let next = self.ids.len() as u32 + 1;
-        *self.ids.entry(hash).or_insert(next)
     }
 }
 
@@ -113,21 +112,16 @@ impl<'a> Outline<'a> {
     pub(super) fn without(mut self, hidden: Vec<bool>) -> Outline<'a> {
         self.seen_before = Counts::of(hidden.iter().map(|&hidden| u8::from(!hidden)));
         self.hidden = hidden;
-        self.sum_up();
-        self
+        self.summed_up()
     }
 
     /// Computes the columns that describe whole subtrees.
     #[must_use]
     pub(super) fn summed_up(mut self) -> Outline<'a> {
-        self.sum_up();
-        self
-    }
-
-    fn sum_up(&mut self) {
         self.hash_calls();
         self.hash_subtrees();
         self.weigh();
+        self
     }
 
     pub(super) fn len(&self) -> usize {
@@ -359,7 +353,7 @@ struct GpuKinds {
 
 impl GpuKinds {
     fn new(keys: &mut Keys<'_>) -> GpuKinds {
-        let mut key = |category: Category| keys.of_kind(CallKind::Unlinked, category.label());
+        let mut key = |category: Category| keys.intern(CallKind::Unlinked, category.label());
         let [kernel, memcpy, memset] =
             [Category::Kernel, Category::Memcpy, Category::Memset].map(&mut key);
         GpuKinds { kernel, memcpy, memset }
