@@ -1,4 +1,4 @@
-//! Expands the wrappers and matches the renamed calls in a gap between two matched siblings.
+//! Expands the wrappers and finds the variants of ops in a gap between two matched siblings.
 //!
 //! ```text
 //! trace1   z(…)            trace2   W(z(…))        W is a wrapper: z is matched one level deeper
@@ -9,8 +9,7 @@
 //! match anything on the opposite side of the gap. If it is kept, it is matched as a whole with its best counterpart (a
 //! call with a different name), and its contents can match only the contents of this counterpart.
 
-use super::renames::{Renames, are_out_of_proportion};
-use super::sequence;
+use super::renames::are_out_of_proportion;
 use super::vocabulary::Vocabulary;
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
@@ -173,9 +172,9 @@ impl<'a, 'b> Gap<'a, 'b> {
         let theirs = self.modules_inside(side.other(), other).count();
         let inner = self.modules_inside(side, module).next().filter(|_| mine == theirs + 1);
         let Some(inner) = inner else { return false };
-        let whole = self.common_of(side, module, other);
+        let whole = self.common_below(PerSide::seen_from(side, module, other));
         self.contain_half(side, inner, other)
-            && self.common_of(side, inner, other) + WRAPPED_MODULE >= whole
+            && self.common_below(PerSide::seen_from(side, inner, other)) + WRAPPED_MODULE >= whole
     }
 
     /// The modules below a call, in preorder.
@@ -192,14 +191,7 @@ impl<'a, 'b> Gap<'a, 'b> {
     fn contain_half(&mut self, side: Side, call: u32, other: u32) -> bool {
         let sizes = (self.weight_below(side, call), self.weight_below(side.other(), other));
         let larger = sizes.0.max(sizes.1);
-        larger > 0 && 2 * self.common_of(side, call, other) >= larger
-    }
-
-    fn common_of(&mut self, side: Side, call: u32, other: u32) -> u32 {
-        match side {
-            Side::Baseline => self.common_below(call, other),
-            Side::Candidate => self.common_below(other, call),
-        }
+        larger > 0 && 2 * self.common_below(PerSide::seen_from(side, call, other)) >= larger
     }
 
     /// See [`Held::lost_its_ops`].
@@ -248,11 +240,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         theirs.kind(other) == CallKind::Op
             && theirs.is_gpu_path(other)
             && self.bags.inside(side, call, theirs.keys[other as usize]).is_some_and(|inner| {
-                let (a, b) = match side {
-                    Side::Baseline => (inner, other),
-                    Side::Candidate => (other, inner),
-                };
-                mine.is_gpu_path(inner) && !self.is_out_of_proportion(a, b)
+                mine.is_gpu_path(inner)
+                    && !are_out_of_proportion(mine.weight(inner), theirs.weight(other))
             })
     }
 
@@ -357,7 +346,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         let keys = (x.keys[a as usize], y.keys[b as usize]);
         let akin = self.words.are_akin(keys.0, keys.1)
             && self.words.is_generated(keys.0) == self.words.is_generated(keys.1);
-        if !akin || self.is_out_of_proportion(a, b) {
+        if !akin || are_out_of_proportion(x.weight(a), y.weight(b)) {
             return false;
         }
         let mut holds = |side: Side, call: u32, key: Option<u32>| {
@@ -369,25 +358,19 @@ impl<'a, 'b> Gap<'a, 'b> {
             holds(Side::Baseline, a, y.tokens(b)[0]) || holds(Side::Candidate, b, x.tokens(a)[0]);
         let arguments = (x.arguments[a as usize], y.arguments[b as usize]);
         let same_arguments = arguments.0 != 0 && arguments.0 == arguments.1;
-        !wraps && (as_many || same_arguments || self.share_most(a, b))
+        !wraps && (as_many || same_arguments || self.share_most(PerSide::new(a, b)))
     }
 
     /// Whether two calls share at least half of the contents of the smaller call.
-    fn share_most(&mut self, a: u32, b: u32) -> bool {
-        let sizes = (self.weight_below(Side::Baseline, a), self.weight_below(Side::Candidate, b));
-        2 * self.common_below(a, b) >= sizes.0.min(sizes.1)
+    fn share_most(&mut self, calls: PerSide<u32>) -> bool {
+        let [one, two] = Side::BOTH.map(|side| self.weight_below(side, calls[side]));
+        2 * self.common_below(calls) >= one.min(two)
     }
 
     /// Number of tokens that the contents of two calls share.
-    fn common_below(&mut self, a: u32, b: u32) -> u32 {
-        let below = self.bags.below(Side::Baseline, a);
-        let other = self.bags.below(Side::Candidate, b);
-        self.bags.common(below, other)
-    }
-
-    /// Whether the token counts of two calls differ too much for the calls to be the same op.
-    fn is_out_of_proportion(&self, a: u32, b: u32) -> bool {
-        are_out_of_proportion(self.outlines.baseline.weight(a), self.outlines.candidate.weight(b))
+    fn common_below(&mut self, calls: PerSide<u32>) -> u32 {
+        let below = PerSide::from_fn(|side| self.bags.below(side, calls[side]));
+        self.bags.common(below.baseline, below.candidate)
     }
 
     /// Number of tokens that would match if `call` (with contents `inner`) and `other` (with contents `below`) were
@@ -418,13 +401,5 @@ impl<'a, 'b> Gap<'a, 'b> {
         };
         let below = *below.get_or_insert_with(|| self.bags.below(side.other(), other));
         self.bags.common(inner, below) + bonus
-    }
-
-    /// Pairs of calls that are the same call under different names.
-    pub(super) fn renamed(&mut self) -> Vec<(u32, u32)> {
-        let runs = self.runs;
-        let mut renames = Renames::new(self.outlines, self.bags, self.words, runs);
-        let aligned = sequence::align(&mut renames);
-        aligned.pairs.into_iter().map(|(a, b)| (runs.baseline[a], runs.candidate[b])).collect()
     }
 }

@@ -48,6 +48,7 @@ use crate::tree::{CallId, CallKind};
 use aligner::{Aligner, Both};
 use inner::is_one_inside_other;
 use links::Links;
+use renames::Renames;
 
 pub(super) use threads::{ThreadPairs, pair_threads};
 pub(super) use vocabulary::Vocabulary;
@@ -307,8 +308,10 @@ impl<'a> Aligner<'a> {
 
     fn pair_renamed(&mut self, gap: &PerSide<Vec<u32>>) {
         let free = self.free_of(gap);
-        for (a, b) in self.view(&free).renamed() {
-            self.pair_in_place(a, b);
+        let runs = free.as_ref().map(Vec::as_slice);
+        let mut renames = Renames::new(self.outlines, &mut self.bags, self.both.words, runs);
+        for (i, j) in sequence::align(&mut renames).pairs {
+            self.pair_in_place(runs.baseline[i], runs.candidate[j]);
         }
     }
 }
