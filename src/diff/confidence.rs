@@ -12,6 +12,7 @@
 //! confirms its own matches.
 
 use super::alternatives::{self, Row};
+use super::counts;
 use super::crossing::Crossing;
 use super::keys::Key;
 use super::outline::Outline;
@@ -20,7 +21,6 @@ use super::relation::{NONE, Relation};
 use super::renamed_frames::RenamedFrames;
 use crate::side::{PerSide, Side};
 use rustc_hash::FxHashMap;
-use std::hash::Hash;
 use std::ops::Range;
 
 /// How certain a match is.
@@ -300,17 +300,19 @@ impl Weighing<'_> {
     ) -> Vec<(usize, usize)> {
         let exact = |side: Side, call: u32| self.outlines[side].exact[call as usize];
         let key = |side: Side, call: u32| self.key(side, call);
-        let by_content = Balance::new(lists, stretch, exact);
-        let by_name = Balance::new(lists, stretch, key);
+        let calls = PerSide::from_fn(|side| lists[side][stretch[side].clone()].iter().copied());
+        let by_content = counts::of_tokens(calls.clone(), exact);
+        let by_name = counts::of_tokens(calls, key);
+        let is_even = |count: PerSide<u32>| count.baseline == count.candidate;
         let is_firm = |&(i, j): &(usize, usize)| {
             let (a, b) = (lists.baseline[i], lists.candidate[j]);
             let (mine, theirs) = (key(Side::Baseline, a), key(Side::Candidate, b));
             let content = exact(Side::Baseline, a);
             let is_equal = content == exact(Side::Candidate, b);
             let is_named = mine == theirs
-                && by_name.is_even(mine)
-                && (by_name.is_single(mine) || !self.outlines.baseline.is_launch(a));
-            (is_equal && by_content.is_even(content)) || is_named
+                && is_even(by_name[&mine])
+                && (by_name[&mine].baseline == 1 || !self.outlines.baseline.is_launch(a));
+            (is_equal && is_even(by_content[&content])) || is_named
         };
         pairs.iter().copied().filter(is_firm).collect()
     }
@@ -347,32 +349,5 @@ impl Weighing<'_> {
             };
             self.note((a, b), own, around);
         }
-    }
-}
-
-/// For each token in a stretch, the number of calls with the token on each side.
-struct Balance<T>(FxHashMap<T, PerSide<u32>>);
-
-impl<T: Hash + Eq + Copy> Balance<T> {
-    fn new(
-        lists: PerSide<&[u32]>,
-        stretch: &PerSide<Range<usize>>,
-        token: impl Fn(Side, u32) -> T,
-    ) -> Balance<T> {
-        let mut balance: FxHashMap<T, PerSide<u32>> = FxHashMap::default();
-        for side in Side::BOTH {
-            for &call in &lists[side][stretch[side].clone()] {
-                balance.entry(token(side, call)).or_default()[side] += 1;
-            }
-        }
-        Balance(balance)
-    }
-
-    fn is_even(&self, token: T) -> bool {
-        self.0.get(&token).is_some_and(|count| count.baseline == count.candidate)
-    }
-
-    fn is_single(&self, token: T) -> bool {
-        self.0.get(&token) == Some(&PerSide::new(1, 1))
     }
 }

@@ -10,6 +10,7 @@ mod alternatives;
 mod bags;
 mod checked_pins;
 mod confidence;
+mod counts;
 mod crossing;
 mod differences;
 mod explain;

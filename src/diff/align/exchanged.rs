@@ -6,6 +6,7 @@
 //! ```
 
 use super::aligner::Aligner;
+use crate::diff::counts;
 use crate::diff::outline::Outline;
 use crate::diff::weights::WRAPPERS;
 use crate::side::{PerSide, Side};
@@ -90,16 +91,11 @@ impl Aligner<'_> {
             Likeness::Content => self.outlines[side].weight(call),
             Likeness::Whole | Likeness::Itself => 0,
         };
-        let counts = PerSide::from_fn(|side| {
-            let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
-            for &call in &free[side] {
-                *counts.entry(weight(side, call)).or_default() += 1;
-            }
-            counts
-        });
+        let calls = free.as_ref().map(|calls| calls.iter().copied());
+        let counts = counts::of_tokens(calls, weight);
         let others = |side: Side, wanted: u32, but: u32| {
-            let of_weight = counts[side].get(&wanted).copied().unwrap_or(0);
-            of_weight > usize::from(weight(side, but) == wanted)
+            let of_weight = counts.get(&wanted).map_or(0, |count| count[side]);
+            of_weight > u32::from(weight(side, but) == wanted)
         };
         unlike.iter().any(|&(a, b)| {
             others(Side::Candidate, weight(Side::Baseline, a), b)

@@ -9,6 +9,7 @@ use super::lone_threads::LoneThread;
 use super::plain::shared_tokens;
 use super::runs;
 use crate::diff::bags::{Bag, Bags};
+use crate::diff::counts;
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
 use crate::diff::weights::{
@@ -32,9 +33,9 @@ pub(super) struct Siblings<'a, 'b> {
     /// The elements to align, as ranges of the lists: each is a single call or a run found by
     /// `runs`.
     elements: PerSide<Vec<Range<usize>>>,
-    /// For each launch key, whether both lists have the same number of launches with this key. If so, the order of the
-    /// launches is enough evidence to match them.
-    launches_agree: OnceCell<FxHashMap<Key, bool>>,
+    /// For each launch key, the number of launches with this key in each list. If both lists have the same number, the
+    /// order of the launches is enough evidence to match them.
+    launches: OnceCell<FxHashMap<Key, PerSide<u32>>>,
     /// Properties of each element, computed on demand.
     known: PerSide<Vec<Element>>,
     /// Whether the GPU events in each list come from a single launch. If so, these events may be matched by their
@@ -92,7 +93,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
             bags,
             lists,
             elements,
-            launches_agree: OnceCell::new(),
+            launches: OnceCell::new(),
             known: PerSide::default(),
             launched_together,
             lone_threads,
@@ -148,7 +149,12 @@ impl<'a, 'b> Siblings<'a, 'b> {
 
     #[cold]
     fn look_up(&mut self) {
-        self.known = PerSide::from_fn(|side| self.elements_of(side));
+        let calls = self.lists.map(|list| list.iter().copied());
+        let exact = |side: Side, call: u32| self.outlines[side].exact[call as usize];
+        let exact = counts::of_tokens(calls.clone(), exact);
+        let keys = |side: Side, call: u32| self.outlines[side].keys[call as usize];
+        let keys = counts::of_tokens(calls, keys);
+        self.known = PerSide::from_fn(|side| self.elements_of(side, &exact, &keys));
         let cores = PerSide::from_fn(|side| {
             let wrappers = self.known[side].iter().filter(|element| element.is_new_name);
             self.bags.keys_inside(side, wrappers.map(|element| element.call))
@@ -229,12 +235,15 @@ impl<'a, 'b> Siblings<'a, 'b> {
         score - name_bonus(one, two)
     }
 
-    fn elements_of(&self, side: Side) -> Vec<Element> {
+    /// The elements of one list. `exact` and `keys` contain the number of calls with each hash and each key.
+    fn elements_of(
+        &self,
+        side: Side,
+        exact: &FxHashMap<u64, PerSide<u32>>,
+        keys: &FxHashMap<Key, PerSide<u32>>,
+    ) -> Vec<Element> {
         let (outline, tree) = (self.outlines[side], self.programs[side].tree());
-        let exact = |side: Side, call: u32| self.outlines[side].exact[call as usize];
-        let key = |side: Side, call: u32| u64::from(self.outlines[side].keys[call as usize].0);
-        let novel = surplus(self.lists, side, exact);
-        let new_names = surplus(self.lists, side, key);
+        let is_more = |count: &PerSide<u32>| count[side] > count[side.other()];
         let known = |range: &Range<usize>| {
             let calls = &self.lists[side][range.clone()];
             let call = calls[0];
@@ -249,8 +258,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
                 is_run: calls.len() > 1,
                 is_gpu: outline.is_gpu(call),
                 is_query: outline.is_query(call),
-                is_novel: novel[range.start],
-                is_new_name: new_names[range.start],
+                is_novel: is_more(&exact[&outline.exact[call as usize]]),
+                is_new_name: is_more(&keys[&outline.keys[call as usize]]),
                 may_be_wrapped: false,
                 in_row: false,
                 credit: None,
@@ -317,9 +326,16 @@ impl<'a, 'b> Siblings<'a, 'b> {
     /// The score of two launches with the same key.
     fn score_launch(&mut self, i: usize, j: usize) -> i64 {
         let (a, _) = self.calls(i, j);
-        let key = self.outlines.baseline.keys[a as usize];
-        let launches = || launches_agree(self.outlines, self.lists);
-        let agree = self.launches_agree.get_or_init(launches).get(&key).copied().unwrap_or(false);
+        let (lists, outlines) = (self.lists, self.outlines);
+        let key = |side: Side, call: u32| outlines[side].keys[call as usize];
+        let launches = self.launches.get_or_init(|| {
+            let launches = PerSide::from_fn(|side| {
+                lists[side].iter().copied().filter(move |&call| outlines[side].is_launch(call))
+            });
+            counts::of_tokens(launches, key)
+        });
+        let count = launches.get(&key(Side::Baseline, a));
+        let agree = count.is_some_and(|count| count.baseline == count.candidate);
         let shared = self.shared(i, j);
         // All launches with the same key have GPU events of the same kind, so only kernel names are
         // evidence.
@@ -598,29 +614,4 @@ impl Element {
 
 fn name_bonus(one: &Element, two: &Element) -> i64 {
     if one.name == two.name { NAME } else { 0 }
-}
-
-/// For each call in the list of `side`, whether the call's token occurs more often in this list than in the opposite
-/// list. If so, some calls with this token have no counterpart with the same token.
-fn surplus(lists: PerSide<&[u32]>, side: Side, token: impl Fn(Side, u32) -> u64) -> Vec<bool> {
-    let mut surplus: FxHashMap<u64, i64> = FxHashMap::default();
-    for &call in lists[side] {
-        *surplus.entry(token(side, call)).or_default() += 1;
-    }
-    for &call in lists[side.other()] {
-        *surplus.entry(token(side.other(), call)).or_default() -= 1;
-    }
-    lists[side].iter().map(|&call| surplus[&token(side, call)] > 0).collect()
-}
-
-fn launches_agree(outlines: PerSide<&Outline<'_>>, lists: PerSide<&[u32]>) -> FxHashMap<Key, bool> {
-    let mut balance: FxHashMap<Key, i64> = FxHashMap::default();
-    for side in Side::BOTH {
-        let outline = outlines[side];
-        for &call in lists[side].iter().filter(|&&call| outline.is_launch(call)) {
-            *balance.entry(outline.keys[call as usize]).or_default() +=
-                if side == Side::Baseline { 1 } else { -1 };
-        }
-    }
-    balance.into_iter().map(|(key, difference)| (key, difference == 0)).collect()
 }
