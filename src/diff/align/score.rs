@@ -307,12 +307,6 @@ impl<'a, 'b> Siblings<'a, 'b> {
         if settled { worth / SETTLED } else { worth }
     }
 
-    /// The credits of two layers with the same key.
-    fn credits(&mut self, i: usize, j: usize) -> Option<(Credit, Credit)> {
-        let (one, two) = self.known(i, j);
-        one.credits_with(two)
-    }
-
     fn score_gpu(&self, a: u32, b: u32) -> i64 {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         match (self.launched_together, x.place(a) == y.place(b)) {
@@ -499,24 +493,20 @@ impl Compare for Siblings<'_, '_> {
         match self.plain(i, j) {
             0 => 0,
             plain if self.is_anchor(i, j) => plain + ANCHOR,
-            plain => match self.credits(i, j) {
-                None => plain,
-                Some((mine, theirs)) => {
-                    let (one, two) = self.known(i, j);
+            plain => {
+                let (one, two) = self.known(i, j);
+                one.credits_with(two).map_or(plain, |(mine, theirs)| {
                     plain + mine.with(theirs, plain - name_bonus(one, two))
-                }
-            },
+                })
+            }
         }
     }
 
     fn most(&mut self, i: usize, j: usize) -> i64 {
-        if self.is_anchor(i, j) {
-            let (one, two) = self.known(i, j);
-            return one.plain_most(two) + ANCHOR;
-        }
+        let is_anchor = self.is_anchor(i, j);
         let (one, two) = self.known(i, j);
-        let credit = one.credits_with(two).map_or(0, |(mine, theirs)| mine.most(theirs));
-        one.plain_most(two) + credit
+        let credit = || one.credits_with(two).map_or(0, |(mine, theirs)| mine.most(theirs));
+        one.plain_most(two) + if is_anchor { ANCHOR } else { credit() }
     }
 
     /// Ops and frames with the same key share at least that key, so their score is positive.
