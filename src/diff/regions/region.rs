@@ -42,23 +42,17 @@ impl Regions {
         (at != NONE).then_some(at as usize)
     }
 
-    pub(in crate::diff) fn mirrored(self) -> Regions {
-        let turn = |region: Region| Region { side: region.side.other(), ..region };
-        let mut list: Vec<Region> = self.list.into_iter().map(turn).collect();
-        let mut order: Vec<usize> = (0..list.len()).collect();
-        order.sort_by_key(|&at| (list[at].side, list[at].call));
-        let mut new_at = vec![NONE; list.len()];
-        for (new, &old) in order.iter().enumerate() {
-            new_at[old] = new as u32;
+    pub(in crate::diff) fn mirrored(mut self) -> Regions {
+        // The list is sorted by side, so the regions of the two sides change places.
+        let count = self.list.len();
+        let first = self.list.partition_point(|region| region.side == Side::Baseline);
+        self.list.rotate_left(first);
+        self.list.iter_mut().for_each(|region| region.side = region.side.other());
+        let renumber = |at: &mut u32| *at = ((*at as usize + count - first) % count) as u32;
+        let mut of = self.of.swap();
+        for side in Side::BOTH {
+            of[side].iter_mut().filter(|at| **at != NONE).for_each(renumber);
         }
-        let renumber = |column: Vec<u32>| -> Vec<u32> {
-            column
-                .into_iter()
-                .map(|at| if at == NONE { NONE } else { new_at[at as usize] })
-                .collect()
-        };
-        let of = self.of.swap().map(renumber);
-        list.sort_by_key(|region| (region.side, region.call));
-        Regions { list, of }
+        Regions { list: self.list, of }
     }
 }
