@@ -129,9 +129,13 @@ impl TraceDiff {
     pub(crate) fn of_programs(programs: PerSide<Arc<Program>>, options: DiffOptions) -> TraceDiff {
         let plain = programs.as_ref().map(|program| &**program);
         let trees = programs.as_ref().map(|program| &**program.tree());
-        let pins = pins::in_order(&options.pins, trees);
+        let is_in_order = order::in_order(trees);
+        // In each pair, the call in the alignment's first tree comes first. `check_pins` reports invalid pins.
+        let pins = pins::resolve(&options.pins, trees).unwrap_or_default().into_iter();
+        let pins = pins.map(|(a, b)| if is_in_order { (a.0, b.0) } else { (b.0, a.0) });
+        let pins: Vec<(u32, u32)> = pins.collect();
         let windows = windows::of(trees);
-        let (mut pairing, regions, confidences) = if order::in_order(trees) {
+        let (mut pairing, regions, confidences) = if is_in_order {
             align_in_order(plain, &options, &pins, &windows)
         } else {
             mirrored(align_in_order(plain.swap(), &options, &pins, &windows))

@@ -4,7 +4,6 @@
 //! The two queries of a pin must select the same number of calls, which are matched in order. Pinned calls
 //! are matched before any other calls. The contents of pinned calls are then aligned as usual.
 
-use super::order;
 use crate::error::{Error, Result};
 use crate::program::Query;
 use crate::side::PerSide;
@@ -107,13 +106,4 @@ pub(super) fn resolve(pins: &[Pin], trees: PerSide<&CallTree>) -> Result<Vec<(Ca
         }
     }
     Ok(all)
-}
-
-/// The pairs of pinned calls. In each pair, the call in the alignment's first tree comes first. Empty if a pin is
-/// invalid; [`super::TraceDiff::check_pins`] reports invalid pins.
-pub(super) fn in_order(pins: &[Pin], trees: PerSide<&CallTree>) -> Vec<(u32, u32)> {
-    let calls = resolve(pins, trees).unwrap_or_default();
-    let is_in_order = calls.is_empty() || order::in_order(trees);
-    let turned = |(a, b): (CallId, CallId)| if is_in_order { (a.0, b.0) } else { (b.0, a.0) };
-    calls.into_iter().map(turned).collect()
 }
