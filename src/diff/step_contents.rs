@@ -1,10 +1,10 @@
 //! Summarizes the calls of each step, and measures how similar two steps are.
 
+use super::align::shared_in_order;
 use super::outline::{Outline, Token};
 use crate::program::{StepId, Steps};
 use crate::side::{PerSide, Side};
 use rustc_hash::{FxHashMap, FxHasher};
-use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
 /// Step similarity is measured in twentieths. This unit is coarse enough to ignore small differences, because two
@@ -84,13 +84,7 @@ impl Contents {
 }
 
 fn likeness(one: &[Token], two: &[Token]) -> usize {
-    let (mut i, mut j, mut common) = (0, 0, 0);
-    while let (Some(a), Some(b)) = (one.get(i), two.get(j)) {
-        let order = a.cmp(b);
-        common += usize::from(order == Ordering::Equal);
-        i += usize::from(order != Ordering::Greater);
-        j += usize::from(order != Ordering::Less);
-    }
+    let common = shared_in_order(one, two);
     match one.len() + two.len() {
         0 => PARTS,
         // The similarity is rounded, so one or two differing calls do not matter.

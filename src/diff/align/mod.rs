@@ -50,6 +50,7 @@ use inner::is_one_inside_other;
 use links::Links;
 use renames::Renames;
 
+pub(super) use plain::shared_in_order;
 pub(super) use threads::{ThreadPairs, pair_threads};
 pub(super) use vocabulary::Vocabulary;
 

@@ -4,6 +4,7 @@
 use super::lcs::longest_common;
 use rustc_hash::FxHashMap;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
+use std::cmp::Ordering;
 use std::ops::Range;
 
 /// Finds the alignment with the most equal tokens, and returns it as blocks. For very long lists, the alignment is an
@@ -60,11 +61,13 @@ pub(super) fn shared_tokens(a: &[u64], b: &[u64]) -> usize {
 }
 
 /// Number of tokens that two sorted lists share, with repeated tokens counted separately.
-pub(super) fn shared_in_order(mut a: &[u64], mut b: &[u64]) -> usize {
-    let mut shared = 0;
-    while let (Some((one, mine)), Some((two, theirs))) = (a.split_first(), b.split_first()) {
-        shared += usize::from(one == two);
-        (a, b) = (if one <= two { mine } else { a }, if two <= one { theirs } else { b });
+pub(in crate::diff) fn shared_in_order<T: Ord>(a: &[T], b: &[T]) -> usize {
+    let (mut i, mut j, mut shared) = (0, 0, 0);
+    while let (Some(one), Some(two)) = (a.get(i), b.get(j)) {
+        let order = one.cmp(two);
+        shared += usize::from(order == Ordering::Equal);
+        i += usize::from(order != Ordering::Greater);
+        j += usize::from(order != Ordering::Less);
     }
     shared
 }
