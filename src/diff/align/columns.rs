@@ -9,6 +9,7 @@
 //! A plain alignment of identical layers may match the layers between the regions with layers that a region replaced.
 //! No layers would then be left for the region to match.
 
+use crate::diff::counts::sums;
 use crate::diff::outline::Outline;
 use crate::diff::regions;
 use crate::diff::weights::{COLUMN_CELLS, COLUMN_STEPS};
@@ -341,16 +342,6 @@ impl Gap {
             run.start = start;
         }
     }
-}
-
-/// For each position, the sum of the numbers before it; one additional entry at the end contains the total.
-fn sums(numbers: impl Iterator<Item = i64>) -> Vec<i64> {
-    let mut sums = vec![0];
-    sums.extend(numbers.scan(0, |sum, number| {
-        *sum += number;
-        Some(*sum)
-    }));
-    sums
 }
 
 /// For each column, the rows to search: the rows near the one that the expected work of the preceding columns predicts.

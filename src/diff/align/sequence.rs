@@ -20,6 +20,7 @@
 use super::compare::{Compare, Tokens};
 use super::plain::{Block, plain_alignment};
 use super::slide;
+use crate::diff::counts::sums;
 use crate::diff::weights::{
     BLOCK_CELLS, EXACT_CELLS, HALF_NARROWEST, HALF_WIDEST, HALF_WIDTH, MOST_CELLS, WHOLE_CELLS,
     WIDE_CELLS,
@@ -202,17 +203,8 @@ struct Path {
 /// cannot change the path, so `score` need not compute such scores exactly.
 fn best_path(rows: &[(usize, usize)], mut score: impl FnMut(usize, usize, i64) -> i64) -> Path {
     const OUTSIDE: i64 = i64::MIN / 2;
-    let offsets: Vec<usize> = rows
-        .iter()
-        .scan(0, |sum, &(from, to)| {
-            let offset = *sum;
-            *sum += to - from + 1;
-            Some(offset)
-        })
-        .collect();
-    let cells =
-        offsets.last().map_or(0, |last| last + rows[rows.len() - 1].1 - rows[rows.len() - 1].0 + 1);
-    let mut steps = vec![Step::SkipB; cells];
+    let offsets = sums(rows.iter().map(|(from, to)| to - from + 1));
+    let mut steps = vec![Step::SkipB; offsets[rows.len()]];
     let (mut above, mut row): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
     let mut above_from = 0;
     for (i, &(from, to)) in rows.iter().enumerate() {

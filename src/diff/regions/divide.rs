@@ -7,6 +7,7 @@
 
 use super::finder::{Finder, WRAPPER};
 use super::names::{is_fused, named_ops};
+use crate::diff::counts::sums;
 use crate::program::Words;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
@@ -114,13 +115,9 @@ fn expected(sizes: &[usize], calls: usize) -> Vec<usize> {
 fn ends(explained: &[Vec<i64>], expected: &[usize], calls: usize) -> Vec<usize> {
     let regions = explained.len();
     if calls * calls * regions > LONGEST_SEARCH {
-        let sums = expected.iter().scan(0, |sum, size| {
-            *sum += size;
-            Some(*sum)
-        });
-        let mut ends: Vec<usize> = sums.collect();
-        ends[regions - 1] = calls;
-        return ends;
+        let mut ends = sums(expected.iter().copied());
+        ends[regions] = calls;
+        return ends.split_off(1);
     }
     // Naming one more op must count more than all deviations from the expected lengths together.
     let scale = 2 * calls as i64 * regions as i64 + 1;
@@ -128,10 +125,7 @@ fn ends(explained: &[Vec<i64>], expected: &[usize], calls: usize) -> Vec<usize> 
     best[0] = 0;
     let mut from: Vec<Vec<usize>> = Vec::with_capacity(regions);
     for (worth, &length) in explained.iter().zip(expected) {
-        let mut sums = vec![0; calls + 1];
-        for (at, worth) in worth.iter().enumerate() {
-            sums[at + 1] = sums[at] + worth;
-        }
+        let sums = sums(worth.iter().copied());
         let step = |end: usize| {
             let value = |start: usize| {
                 let odd = (end - start).abs_diff(length) as i64;
