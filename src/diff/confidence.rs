@@ -130,11 +130,8 @@ pub(super) fn weigh(
         if b == NONE {
             continue;
         }
-        if pins.contains(&(a, b)) {
-            weighing.found.note((a, b), Confidence::Firm);
-        }
-        if outlines.baseline.is_root(a) {
-            // Threads are matched by their entire contents, so their matches are firm.
+        // Threads are matched by their entire contents, so their matches are firm.
+        if outlines.baseline.is_root(a) || pins.contains(&(a, b)) {
             weighing.found.note((a, b), Confidence::Firm);
         }
         if outlines.baseline.has_children(a) && outlines.candidate.has_children(b) {
