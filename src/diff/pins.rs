@@ -27,12 +27,6 @@ pub struct Pin {
 }
 
 impl Pin {
-    /// Matches the calls that two queries select, in order.
-    #[doc(hidden)]
-    pub fn new(baseline: Query, candidate: Query) -> Pin {
-        Pin { queries: PerSide::new(baseline, candidate) }
-    }
-
     /// The pairs of calls that the pin matches, in baseline preorder.
     ///
     /// # Errors
@@ -84,7 +78,7 @@ impl FromStr for Pin {
             return Err(Error::usage(text, "has no `=` between the two queries")
                 .remedy(r#"for example: module("Block_1") = module("Block_2")"#));
         };
-        Ok(Pin::new(text[..at].parse()?, text[at + 1..].parse()?))
+        Ok(Pin { queries: PerSide::new(text[..at].parse()?, text[at + 1..].parse()?) })
     }
 }
 
