@@ -20,7 +20,7 @@ fn tables() -> Vec<Table> {
     let comparison = comparison.expect("two traces");
     let mut tables: Vec<Table> =
         TableKind::ALL.into_iter().map(|kind| kind.of(comparison.analysis())).collect();
-    tables.extend(Fleet::empty().tables());
+    tables.extend(Fleet::default().tables());
     tables
 }
 

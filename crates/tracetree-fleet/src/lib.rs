@@ -57,8 +57,8 @@ pub use status::Status;
 use tracetree::Side;
 use tracetree::trace::{Nanos, ReadOptions};
 
-/// The comparison of many ranks.
-#[derive(Debug, Clone, PartialEq)]
+/// The comparison of many ranks. By default, there are none: the tables have columns, but no rows.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fleet {
     /// The folder with the baseline traces.
     pub baseline: String,

@@ -66,7 +66,7 @@ impl FleetFiles {
         if self.has_page {
             names.push(PAGE.to_owned());
         }
-        for table in Fleet::empty().tables() {
+        for table in Fleet::default().tables() {
             if self.has_csv(&table) {
                 names.push(format!("{}.csv", table.name()));
             }

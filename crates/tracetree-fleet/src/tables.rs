@@ -36,31 +36,6 @@ impl Fleet {
     pub fn table(&self) -> Table {
         rank_table::table(self.ranks.clone())
     }
-
-    /// An empty fleet: its tables have columns, but no rows.
-    pub fn empty() -> Fleet {
-        Fleet {
-            baseline: String::new(),
-            candidate: String::new(),
-            pairs: Vec::new(),
-            ranks: Vec::new(),
-            roles: Vec::new(),
-            parts: Vec::new(),
-            outliers: Vec::new(),
-            collectives: Vec::new(),
-            groups: Vec::new(),
-            steps: Vec::new(),
-            bill: Vec::new(),
-            classes: Vec::new(),
-            identical: 0,
-            identical_list: String::new(),
-            identical_pattern: String::new(),
-            findings: Vec::new(),
-            notes: Vec::new(),
-            waits: Vec::new(),
-            slowed_ops: Vec::new(),
-        }
-    }
 }
 
 fn pairs(rows: Vec<PairRow>) -> Table {

@@ -222,7 +222,6 @@ fn added_up(plan: &Plan, pairs: Vec<PairRow>, all: &[Compared<'_>], notes: Vec<S
         baseline: plan.baseline.clone(),
         candidate: plan.candidate.clone(),
         pairs,
-        ranks: Vec::new(),
         bill: bill::bill(&whole, &roles),
         classes: classes(&whole),
         identical: identical.len() as u64,
@@ -231,13 +230,10 @@ fn added_up(plan: &Plan, pairs: Vec<PairRow>, all: &[Compared<'_>], notes: Vec<S
         roles: roles.iter().map(|role| role.row(&whole)).collect(),
         parts,
         outliers,
-        collectives: Vec::new(),
-        groups: Vec::new(),
         steps: all.iter().flat_map(steps).collect(),
-        findings: Vec::new(),
         notes,
-        waits: Vec::new(),
         slowed_ops,
+        ..Fleet::default()
     };
     let mut waits: PerSide<Vec<CollectiveWait>> = PerSide::default();
     for side in Side::BOTH {
