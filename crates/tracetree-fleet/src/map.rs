@@ -81,21 +81,18 @@ impl Mapped {
     /// One line of JSON for the engine that runs the mapping: `key`, `folder`, `status`, `code`, `message`,
     /// `was_there`, `role`, and `step_us`: the GPU time per step without communication on each side, or `null`.
     pub fn to_json(&self, pair: &PlannedPair) -> String {
-        let fields = [
-            ("key", pair.key.as_str()),
-            ("folder", pair.folder.as_str()),
-            ("status", self.status.label()),
-            ("code", self.status.code()),
-            ("message", self.status.message()),
-        ];
-        let mut object: serde_json::Map<String, serde_json::Value> =
-            fields.iter().map(|&(key, text)| (key.to_owned(), text.into())).collect();
-        object.insert("was_there".to_owned(), self.was_there.into());
         let work = self.work.as_ref();
-        object.insert("role".to_owned(), work.map(|work| work.role.to_string()).into());
-        let times = work.map(|work| Side::BOTH.map(|side| work.step_us(side)));
-        object.insert("step_us".to_owned(), times.map(|times| times.to_vec()).into());
-        serde_json::Value::Object(object).to_string()
+        let json = serde_json::json!({
+            "key": pair.key,
+            "folder": pair.folder,
+            "status": self.status.label(),
+            "code": self.status.code(),
+            "message": self.status.message(),
+            "was_there": self.was_there,
+            "role": work.map(|work| &*work.role),
+            "step_us": work.map(|work| Side::BOTH.map(|side| work.step_us(side))),
+        });
+        json.to_string()
     }
 }
 
