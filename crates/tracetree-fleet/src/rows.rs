@@ -156,8 +156,7 @@ pub struct PartRow {
     pub number: Option<i64>,
     /// Number of ranks in the role.
     pub ranks: u64,
-    pub(super) baseline: Quantiles,
-    pub(super) candidate: Quantiles,
+    pub(super) quantiles: PerSide<Quantiles>,
     /// Median over the ranks of candidate − baseline.
     pub difference_us: f64,
     /// The rank on which candidate − baseline is largest.
@@ -166,15 +165,6 @@ pub struct PartRow {
     pub worst_difference_us: f64,
     /// Number of outliers on each side.
     pub outliers: PerSide<u64>,
-}
-
-impl PartRow {
-    pub(super) fn quantiles(&self, side: Side) -> &Quantiles {
-        match side {
-            Side::Baseline => &self.baseline,
-            Side::Candidate => &self.candidate,
-        }
-    }
 }
 
 /// A class of work on two platforms: means over the ranks, per step.

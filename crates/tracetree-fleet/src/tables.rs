@@ -106,7 +106,7 @@ fn parts(rows: Vec<PartRow>) -> Table {
     for (name, meaning, pick) in quantiles {
         columns =
             columns.sides(name, (ColumnType::Decimal(3), "µs"), meaning, move |_, r, side| {
-                pick(r.quantiles(side)).into()
+                pick(&r.quantiles[side]).into()
             });
     }
     let difference = Column::new(
