@@ -3,7 +3,7 @@
 use super::Fleet;
 use super::plan::FLEET_SCHEMA;
 use super::reduce::Counts;
-use super::rows::{ClassRow, Finding, Shared};
+use super::rows::{ClassRow, Finding, LineRow, RoleRow};
 use serde::Serialize;
 use std::path::Path;
 use tracetree::error::{Error, Result};
@@ -102,28 +102,11 @@ struct Document<'f> {
     unmatched: usize,
     coverage: f64,
     findings: &'f [Finding],
-    roles: Vec<RoleDocument<'f>>,
-    bill: Vec<LineDocument<'f>>,
+    roles: &'f [RoleRow],
+    bill: &'f [LineRow],
     classes: Vec<ClassDocument<'f>>,
     identical_ranks: &'f str,
     notes: &'f [String],
-}
-
-#[derive(Serialize)]
-struct RoleDocument<'f> {
-    role: &'f str,
-    ranks: u64,
-    rank_list: &'f str,
-}
-
-#[derive(Serialize)]
-struct LineDocument<'f> {
-    kind: &'f str,
-    change_kind: &'f str,
-    sentence: &'f str,
-    r#where: &'f str,
-    #[serde(flatten)]
-    shared: &'f Shared,
 }
 
 #[derive(Serialize)]
@@ -193,18 +176,6 @@ impl Fleet {
     /// The content of `fleet.json`: counts, findings, roles, the bill and the classes of work.
     pub fn to_json(&self) -> String {
         let Counts { planned, ok, failed, unmatched } = self.counts();
-        let roles = self.roles.iter().map(|role| RoleDocument {
-            role: &role.role,
-            ranks: role.ranks,
-            rank_list: &role.rank_list,
-        });
-        let bill = self.bill.iter().map(|line| LineDocument {
-            kind: &line.kind,
-            change_kind: &line.change_kind,
-            sentence: &line.sentence,
-            r#where: &line.place,
-            shared: &line.shared,
-        });
         let document = Document {
             schema_version: FLEET_SCHEMA,
             tracetree_version: env!("CARGO_PKG_VERSION"),
@@ -216,8 +187,8 @@ impl Fleet {
             unmatched,
             coverage: self.counts().coverage(),
             findings: &self.findings,
-            roles: roles.collect(),
-            bill: bill.collect(),
+            roles: &self.roles,
+            bill: &self.bill,
             classes: self.classes.iter().map(ClassDocument::from).collect(),
             identical_ranks: &self.identical_list,
             notes: &self.notes,

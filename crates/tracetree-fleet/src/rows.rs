@@ -122,7 +122,7 @@ impl RankRow {
 }
 
 /// Ranks that run the same ops.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RoleRow {
     /// The outline hash that all ranks of the role have in the baseline.
     pub role: Arc<str>,
@@ -131,15 +131,20 @@ pub struct RoleRow {
     /// The ranks.
     pub rank_list: String,
     /// The most frequent outline hash of the role's ranks in the candidate.
+    #[serde(skip)]
     pub candidate: Arc<str>,
     /// The ranks with a different outline in the candidate.
+    #[serde(skip)]
     pub odd: String,
     /// Number of ranks with a different outline in the candidate.
+    #[serde(skip)]
     pub odd_ranks: u64,
     /// A short string that names the ranks with a different outline in the candidate.
+    #[serde(skip)]
     pub odd_pattern: String,
     /// How the ops of the ranks in `odd` differ from the ops of the other ranks: `runs aten::sin; lacks aten::mm`;
     /// empty if only call sites or modules differ.
+    #[serde(skip)]
     pub odd_ops: String,
 }
 
@@ -389,7 +394,7 @@ pub struct Shared {
 
 /// A line of the bill, and the ranks that share it. Ranks on which a line that is not a change is smaller than 0.5% of
 /// the step time are omitted.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LineRow {
     /// What the line is about, as in `bill.csv`.
     pub kind: Arc<str>,
@@ -399,8 +404,10 @@ pub struct LineRow {
     /// with the largest price.
     pub sentence: Arc<str>,
     /// The first call site of a change, or the range of a wait.
+    #[serde(rename = "where")]
     pub place: Arc<str>,
     /// The ranks.
+    #[serde(flatten)]
     pub shared: Shared,
 }
 

@@ -86,7 +86,6 @@ impl PartKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Part {
     pub(super) kind: PartKind,
-    #[serde(with = "shared")]
     pub(super) name: Arc<str>,
     /// Number of the layer in its stack; `None` for ops and categories.
     pub(super) number: Option<i64>,
@@ -106,15 +105,11 @@ pub(super) struct Step {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Line {
     /// What the line is about, as in `bill.csv`.
-    #[serde(with = "shared")]
     pub(super) kind: Arc<str>,
     /// The kind of change; empty if the line is not a change.
-    #[serde(with = "shared")]
     pub(super) change_kind: Arc<str>,
     /// The first call site of a change, or the range of a wait.
-    #[serde(with = "shared")]
     pub(super) place: Arc<str>,
-    #[serde(with = "shared")]
     pub(super) sentence: Arc<str>,
     /// Candidate − baseline, per step.
     pub(super) price: Nanos,
@@ -123,7 +118,6 @@ pub(super) struct Line {
 /// A class of work on two platforms, such as `linear`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Class {
-    #[serde(with = "shared")]
     pub(super) name: Arc<str>,
     /// Time in the compared steps.
     pub(super) time: PerSide<Nanos>,
@@ -133,20 +127,6 @@ pub(super) struct Class {
     pub(super) hardware: Nanos,
     /// The part of the difference per step that the hardware does not explain.
     pub(super) software: Nanos,
-}
-
-/// Reads and writes a shared string like any other string.
-mod shared {
-    use serde::{Deserialize, Deserializer, Serializer};
-    use std::sync::Arc;
-
-    pub(super) fn serialize<S: Serializer>(text: &str, out: S) -> Result<S::Ok, S::Error> {
-        out.serialize_str(text)
-    }
-
-    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Arc<str>, D::Error> {
-        String::deserialize(from).map(Arc::from)
-    }
 }
 
 impl Shard {
