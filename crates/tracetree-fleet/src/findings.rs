@@ -4,7 +4,7 @@
 //! and makes all other ranks wait in their collectives. Each fault is reported only once, at its origin.
 
 use super::Fleet;
-use super::pattern::pattern;
+use super::pattern::{numbers, pattern};
 use super::rows::{Finding, GroupRow, LineRow, PairRow, RankRow, Shared, SlowedOp, Spread};
 use super::slowed::Slowed;
 use std::collections::{BTreeMap, BTreeSet};
@@ -154,8 +154,7 @@ fn not_compared(fleet: &Fleet) -> Vec<Finding> {
     }
     let (many, few): (Vec<_>, Vec<_>) = of_code.into_values().partition(|pairs| pairs.len() > FEW);
     let is_of_few = |pair: &&PairRow| few.iter().any(|pairs| pairs[0].code == pair.code);
-    let all: BTreeSet<u64> = fleet.pairs.iter().filter_map(rank_of).collect();
-    let all: Vec<u64> = all.into_iter().collect();
+    let all = numbers(fleet.pairs.iter().map(|pair| pair.rank));
     let mut found: Vec<Finding> = many.iter().map(|pairs| of_many(pairs, &all)).collect();
     let finding = |pair: &PairRow| {
         let words = &pair.message;
@@ -175,8 +174,7 @@ fn not_compared(fleet: &Fleet) -> Vec<Finding> {
 
 /// A single finding for all pairs that have the same code. `all` lists the ranks of the fleet.
 fn of_many(pairs: &[&PairRow], all: &[u64]) -> Finding {
-    let ranks: BTreeSet<u64> = pairs.iter().filter_map(|pair| rank_of(pair)).collect();
-    let ranks: Vec<u64> = ranks.into_iter().collect();
+    let ranks = numbers(pairs.iter().map(|pair| pair.rank));
     let (status, message) = (pairs[0].status, &pairs[0].message);
     let message = if pairs.iter().all(|pair| pair.message == *message) {
         message.clone()
@@ -189,10 +187,6 @@ fn of_many(pairs: &[&PairRow], all: &[u64]) -> Finding {
         count: pairs.len() as u64,
         message: format!("{} rows of fleet_pairs are {status}; {message}", pairs.len()),
     }
-}
-
-fn rank_of(pair: &PairRow) -> Option<u64> {
-    u64::try_from(pair.rank?).ok()
 }
 
 /// The findings about stragglers in the candidate's process groups. The key is the folder of the straggler.

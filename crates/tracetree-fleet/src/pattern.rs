@@ -26,6 +26,12 @@ pub fn ranges(numbers: &[u64], mark: &str) -> String {
     found.collect::<Vec<_>>().join(" ")
 }
 
+/// The known ranks, in ascending order and each once.
+pub(super) fn numbers(ranks: impl Iterator<Item = Option<i64>>) -> Vec<u64> {
+    let known: BTreeSet<u64> = ranks.filter_map(|rank| u64::try_from(rank?).ok()).collect();
+    known.into_iter().collect()
+}
+
 /// Formats the ranks `some`, a subset of `all`, as a short string. Both lists are in ascending order. The string
 /// contains the ranks as ranges. If there are too many ranges, the string contains a modulus and the remainders of the
 /// ranks. A modulus fits if no rank outside `some` has one of these remainders; ranks before the first or after the

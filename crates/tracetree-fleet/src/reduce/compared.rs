@@ -1,10 +1,9 @@
 //! A compared pair of ranks, and the names of several ranks.
 
-use crate::pattern::{first_names, pattern, ranges};
+use crate::pattern::{first_names, numbers, pattern, ranges};
 use crate::plan::PlannedPair;
 use crate::shard::Facts;
 use crate::status::Status;
-use std::collections::BTreeSet;
 use tracetree::side::Side;
 use tracetree::trace::Nanos;
 
@@ -27,25 +26,18 @@ impl Compared<'_> {
 
 /// Names the ranks: by number if all ranks have different numbers, otherwise by folder.
 pub(super) fn names(ranks: &[&PlannedPair]) -> String {
-    let numbers: BTreeSet<u64> =
-        ranks.iter().filter_map(|pair| u64::try_from(pair.rank?).ok()).collect();
-    if numbers.len() == ranks.len() {
-        let numbers: Vec<u64> = numbers.into_iter().collect();
-        return ranges(&numbers, "");
+    let known = numbers(ranks.iter().map(|pair| pair.rank));
+    if known.len() == ranks.len() {
+        return ranges(&known, "");
     }
     ranks.iter().map(|pair| pair.folder.as_str()).collect::<Vec<_>>().join(" ")
 }
 
 /// A short string that names the ranks in `ranks`.
 pub(super) fn short_names(ranks: &[&PlannedPair], all: &[&PlannedPair]) -> String {
-    let numbers = |pairs: &[&PlannedPair]| -> BTreeSet<u64> {
-        pairs.iter().filter_map(|pair| u64::try_from(pair.rank?).ok()).collect()
-    };
-    let (some, every) = (numbers(ranks), numbers(all));
+    let some = numbers(ranks.iter().map(|pair| pair.rank));
     if some.len() == ranks.len() {
-        let (some, every): (Vec<u64>, Vec<u64>) =
-            (some.into_iter().collect(), every.into_iter().collect());
-        return pattern(&some, &every);
+        return pattern(&some, &numbers(all.iter().map(|pair| pair.rank)));
     }
     first_names(&ranks.iter().map(|pair| pair.folder.as_str()).collect::<Vec<_>>())
 }
