@@ -19,59 +19,44 @@ pub(super) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Finds out whether an `allow` entry covers the violation of a rule, and whether this entry has expired. `names`
-    /// are the names under which an entry may refer to the rule. `is_there` takes the index of an `allow` entry and
-    /// returns whether the path of this entry covers the violation.
-    pub(super) fn permission(
+    /// The state of the violation of a rule with the given severity, and the remark of the `allow` entry that covers the
+    /// violation, if any. An entry that has expired allows nothing. `names` are the names under which an entry may refer
+    /// to the rule. `is_there` takes the index of an `allow` entry and returns whether the path of this entry covers the
+    /// violation.
+    pub(super) fn state(
         &self,
         names: &[&str],
+        severity: Severity,
         is_there: impl Fn(usize) -> bool,
-    ) -> Permission {
-        let mut found = Permission::None;
+    ) -> (State, String) {
+        let mut remark = String::new();
         for (at, allow) in self.rules.allow.iter().enumerate() {
             if !names.contains(&allow.rule.as_str()) || !is_there(at) {
                 continue;
             }
             if !allow.is_over(self.today) {
-                return Permission::Given(allow.words());
+                return (State::Allowed, allow.words());
             }
-            found = Permission::Over(format!("{} (expired)", allow.words()));
+            remark = format!("{} (expired)", allow.words());
         }
-        found
+        let broken = match severity {
+            Severity::Error => State::Failed,
+            Severity::Warning => State::Warned,
+            Severity::Off => State::Passed,
+        };
+        (broken, remark)
     }
 
-    /// Like [`Context::permission`], for the violation of a rule that covers the calls at a path, or all calls.
-    pub(super) fn permission_at(&self, rule: &str, path: Option<&Query>) -> Permission {
-        self.permission(&[rule], |entry| {
+    /// Like [`Context::state`], for the violation of a rule that covers the calls at a path, or all calls.
+    pub(super) fn state_at(
+        &self,
+        rule: &str,
+        severity: Severity,
+        path: Option<&Query>,
+    ) -> (State, String) {
+        self.state(&[rule], severity, |entry| {
             let allowed = self.rules.allow[entry].path.as_ref();
             allowed.is_none() || allowed == path
         })
-    }
-}
-
-/// The state of a violation with the given severity.
-pub(super) fn broken(severity: Severity) -> State {
-    match severity {
-        Severity::Error => State::Failed,
-        Severity::Warning => State::Warned,
-        Severity::Off => State::Passed,
-    }
-}
-
-/// Whether an `allow` entry in the rule file allows a violation.
-pub(super) enum Permission {
-    None,
-    Given(String),
-    Over(String),
-}
-
-impl Permission {
-    /// The state of a finding, and the remark that is printed with it.
-    pub(super) fn state(self, severity: Severity) -> (State, String) {
-        match self {
-            Permission::None => (broken(severity), String::new()),
-            Permission::Given(words) => (State::Allowed, words),
-            Permission::Over(words) => (broken(severity), words),
-        }
     }
 }

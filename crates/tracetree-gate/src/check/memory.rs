@@ -41,8 +41,7 @@ fn check(context: &Context<'_>, rule: &MemoryRule) -> (Check, Option<Finding>) {
     if more as f64 <= limit {
         return (check, None);
     }
-    let (state, remark) =
-        context.permission(&[rule.measure.label()], |_| true).state(rule.severity);
+    let (state, remark) = context.state(&[rule.measure.label()], rule.severity, |_| true);
     let finding = Finding {
         kind: String::new(),
         rules: vec![check.rule.clone()],

@@ -85,8 +85,7 @@ impl Judge<'_> {
             if rule.allowed.is_some_and(is_allowed) {
                 continue;
             }
-            let permission = self.context.permission_at(more.rule.label(), None);
-            let (state, remark) = permission.state(rule.severity);
+            let (state, remark) = self.context.state_at(more.rule.label(), rule.severity, None);
             let is_error = self.context.rules.intermittent == Severity::Error;
             let state = if state == State::Failed && !is_error { State::Warned } else { state };
             if state != State::Passed {

@@ -39,12 +39,12 @@ pub(super) fn checks(context: &Context<'_>, analysis: &Analysis) -> (Vec<Finding
         judge.add(change, &sites, &work, &mut findings, &mut checks);
     }
     for (at, rule) in judge.rules.iter().enumerate() {
-        if checks[at].state != State::Inconclusive && rule.severity != Severity::Off {
-            let unexplained = judge.unexplained(rule, &explained);
-            if let Some((finding, state)) = unexplained {
-                checks[at].add(state, findings.len());
-                findings.push(finding);
-            }
+        if checks[at].state != State::Inconclusive
+            && rule.severity != Severity::Off
+            && let Some(finding) = judge.unexplained(rule, &explained)
+        {
+            checks[at].add(finding.state, findings.len());
+            findings.push(finding);
         }
     }
     if let Some((finding, states)) = judge.in_some_steps(&explained) {
@@ -227,13 +227,12 @@ impl<'a> Judge<'a> {
                 continue;
             }
             for &number in numbers {
-                let permission =
-                    self.context.permission(&[effect.label(), change.kind.label()], |entry| {
-                        self.of_allow[entry].as_ref().is_none_or(|found| {
-                            sites[number].is_some_and(|site| self.finder.is_at(site, found))
-                        })
-                    });
-                let (mut state, remark) = permission.state(rule.severity);
+                let names = [effect.label(), change.kind.label()];
+                let (mut state, remark) = self.context.state(&names, rule.severity, |entry| {
+                    self.of_allow[entry].as_ref().is_none_or(|found| {
+                        sites[number].is_some_and(|site| self.finder.is_at(site, found))
+                    })
+                });
                 if is_excused && state == State::Failed {
                     state = State::Warned;
                 }

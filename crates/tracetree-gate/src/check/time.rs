@@ -90,8 +90,7 @@ fn check(context: &Context<'_>, drift: f64, rule: &TimeRule) -> Option<Checked> 
         (Decision::Unknown(why), Timing::Report) => vec![why],
         (Decision::Exceeds(evidence), _) => evidence,
     };
-    let (state, remark) =
-        context.permission_at(&check.rule, rule.scope.path.as_ref()).state(check.severity);
+    let (state, remark) = context.state_at(&check.rule, check.severity, rule.scope.path.as_ref());
     let more = shift.medians.candidate - shift.medians.baseline;
     let finding = Finding {
         kind: String::new(),
@@ -125,8 +124,7 @@ fn check_budget(context: &Context<'_>, budget: &Budget) -> Checked {
     if budget.relation.holds(value, budget.limit) {
         return (check, None);
     }
-    let (state, remark) =
-        context.permission_at("budget", budget.scope.path.as_ref()).state(check.severity);
+    let (state, remark) = context.state_at("budget", check.severity, budget.scope.path.as_ref());
     let finding = Finding {
         kind: String::new(),
         rules: vec!["budget".to_owned()],

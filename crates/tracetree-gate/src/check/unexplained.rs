@@ -1,9 +1,9 @@
 //! Finds counts per step (such as launches) that increase by more than the reported changes explain.
 
+use super::Finding;
 use super::find::launches;
 use super::structure::{Judge, rounded};
 use super::work::Work;
-use super::{Finding, State};
 use crate::recording::{Range, Recording};
 use crate::rules::{Limit, Rule, Scope, StructureRule};
 use tracetree::side::PerSide;
@@ -19,11 +19,7 @@ impl Judge<'_> {
     /// Returns a finding if a count increases by more than a rule allows. For rules about lost work, a decrease is
     /// checked instead of an increase. If the rule allows no particular amount, the limit is the amount that the
     /// changes explain. If the user configured `launches_per_step` without an amount, any increase is a finding.
-    pub(super) fn unexplained(
-        &self,
-        rule: &Rule,
-        explained: &PerSide<Work>,
-    ) -> Option<(Finding, State)> {
+    pub(super) fn unexplained(&self, rule: &Rule, explained: &PerSide<Work>) -> Option<Finding> {
         let counts: &[Count] = match rule.rule {
             StructureRule::LaunchesPerStep => &[("launches", |work| work.launches)],
             StructureRule::NewSync => &[("waits", |work| work.waits)],
@@ -83,10 +79,9 @@ impl Judge<'_> {
         name: &str,
         [before, after]: [Range; 2],
         explained: f64,
-    ) -> (Finding, State) {
-        let permission = self.context.permission_at(rule.rule.label(), None);
-        let (state, remark) = permission.state(rule.severity);
-        let finding = Finding {
+    ) -> Finding {
+        let (state, remark) = self.context.state_at(rule.rule.label(), rule.severity, None);
+        Finding {
             kind: String::new(),
             rules: vec![rule.rule.label().to_owned()],
             what: format!("{}: {}", rule.rule.words(), name.replace('_', " ")),
@@ -100,8 +95,7 @@ impl Judge<'_> {
             sites: Vec::new(),
             state,
             remark,
-        };
-        (finding, state)
+        }
     }
 }
 
