@@ -8,7 +8,7 @@ use super::output::Console;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use tracetree::{Error, ErrorKind, Result};
-use tracetree_gate::{History, HistoryFormat, Search};
+use tracetree_gate::{History, Search};
 
 #[derive(Args)]
 #[command(after_help = examples::HISTORY)]
@@ -47,8 +47,8 @@ pub(super) fn run(args: &HistoryArgs, console: &mut Console) -> Result<Outcome> 
     let width = console.width();
     console.print(|out| match args.format {
         Format::Text => history.write_text(width, out),
-        Format::Json => history.write(HistoryFormat::Json, out),
-        Format::Html => history.write(HistoryFormat::Html, out),
+        Format::Json => history.write_json(out),
+        Format::Html => history.write_html(out),
     })?;
     Ok(Outcome::Done)
 }

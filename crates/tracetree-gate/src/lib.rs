@@ -22,7 +22,7 @@ mod runs;
 
 pub use baseline::BASELINE_SCHEMA;
 pub use check::{Check, Checked, Finding, FindingSite, Floor, Gate, Outcome, State};
-pub use history::{ChangePoint, History, HistoryFormat, Search, Series, change_points};
+pub use history::{ChangePoint, History, Search, Series, change_points};
 pub use place::{Place, Site};
 pub use recording::{Captured, Range, Recorder, Recording, RunFacts, Setup};
 pub use render::{GateFormat, Layout};

@@ -4,7 +4,6 @@ mod divisive;
 mod render;
 
 pub use divisive::{ChangePoint, Search, change_points};
-pub use render::HistoryFormat;
 use tracetree::order::Order as _;
 
 use super::recording::Recording;

@@ -1,22 +1,11 @@
 //! Renders a [`History`] as text, JSON, or an HTML page with a small chart of each series that changed.
 
 use super::{ChangePoint, History, Series};
-use serde::Serialize;
+use serde_json::{Value, json};
 use std::io::{self, Write};
 use tracetree::escape::{markup, one_line};
 use tracetree::program::counted;
 use tracetree::report::Width;
-
-/// An output format for histories.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum HistoryFormat {
-    /// The history as plain text for people.
-    Text,
-    /// JSON for programs.
-    Json,
-    /// The history as an HTML page with charts.
-    Html,
-}
 
 /// Version of the JSON output, incremented when a field changes its meaning.
 const SCHEMA: u32 = 1;
@@ -29,19 +18,10 @@ const SIZE: (f64, f64) = (520.0, 120.0);
 const MARGIN: f64 = 8.0;
 
 impl History {
-    /// Writes the history.
+    /// Writes the history as text for people, wrapped to a width.
     ///
     /// # Errors
     /// Fails if `out` cannot be written to.
-    pub fn write(&self, format: HistoryFormat, out: &mut dyn Write) -> io::Result<()> {
-        match format {
-            HistoryFormat::Text => self.write_text(Width::Pipe(100), out),
-            HistoryFormat::Json => self.write_json(out),
-            HistoryFormat::Html => self.write_html(out),
-        }
-    }
-
-    /// Writes the history as text, wrapped to a width.
     pub fn write_text(&self, width: Width, out: &mut dyn Write) -> io::Result<()> {
         let changes = self.changes();
         let mut paragraph = |indent: usize, text: &str| {
@@ -63,34 +43,36 @@ impl History {
         Ok(())
     }
 
-    fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
-        let change = |change: &ChangePoint| ChangeJson {
-            position: change.at,
-            baseline: &self.points[change.at],
-            before_us: change.before,
-            after_us: change.after,
-            change_pct: percent(change),
-            p: change.p,
-        };
-        let series = |series: &'_ Series| -> serde_json::Value {
-            let changes: Vec<ChangeJson<'_>> = series.changes.iter().map(change).collect();
-            serde_json::json!({
-                "name": series.name,
-                "values_us": series.values,
-                "changes": changes,
+    /// Writes the history as JSON for programs.
+    ///
+    /// # Errors
+    /// Fails if `out` cannot be written to.
+    pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let change = |change: &ChangePoint| {
+            json!({
+                "position": change.at,
+                "baseline": self.points[change.at],
+                "before_us": change.before,
+                "after_us": change.after,
+                "change_pct": percent(change),
+                "p": change.p,
             })
         };
-        let series: Vec<serde_json::Value> = self.series.iter().map(series).collect();
-        let json = serde_json::json!({
-            "schema_version": SCHEMA,
-            "baselines": self.points,
-            "series": series,
-        });
+        let series = |series: &Series| {
+            let changes: Vec<Value> = series.changes.iter().map(change).collect();
+            json!({ "name": series.name, "values_us": series.values, "changes": changes })
+        };
+        let series: Vec<Value> = self.series.iter().map(series).collect();
+        let json = json!({ "schema_version": SCHEMA, "baselines": self.points, "series": series });
         serde_json::to_writer_pretty(&mut *out, &json)?;
         writeln!(out)
     }
 
-    fn write_html(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the history as an HTML page with charts.
+    ///
+    /// # Errors
+    /// Fails if `out` cannot be written to.
+    pub fn write_html(&self, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(HEAD.as_bytes())?;
         let mut changed: Vec<&Series> = Vec::new();
         for (series, _) in self.changes() {
@@ -153,16 +135,6 @@ const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf
 :root { color-scheme: light dark } body { font: 14px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 60em; padding: 0 1em }\
 h2 { font-size: 1em; margin: 1.5em 0 0 } p { margin: 0 } polyline { fill: none; stroke: #5f87b8; stroke-width: 2 }\
 circle { fill: #5f87b8 } line { stroke: #c0504d; stroke-dasharray: 3 3 }</style></head><body>\n";
-
-#[derive(Serialize)]
-struct ChangeJson<'h> {
-    position: usize,
-    baseline: &'h str,
-    before_us: f64,
-    after_us: f64,
-    change_pct: Option<f64>,
-    p: f64,
-}
 
 fn percent(change: &ChangePoint) -> Option<f64> {
     (change.before > 0.0).then(|| 100.0 * (change.after / change.before - 1.0))
