@@ -39,17 +39,6 @@ impl Range {
         let varies = (self.most - self.least).max(other.most - other.least);
         self.least > other.most.saturating_add(varies)
     }
-
-    /// The range of the sum of two counts that are taken over the same steps. If both counts vary, the resulting
-    /// minimum and maximum are only bounds on the actual values.
-    #[must_use]
-    pub fn plus(self, other: Range) -> Range {
-        Range {
-            least: self.least + other.least,
-            usual: self.usual + other.usual,
-            most: self.most + other.most,
-        }
-    }
 }
 
 impl std::fmt::Display for Range {

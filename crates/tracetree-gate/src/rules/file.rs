@@ -2,14 +2,14 @@
 
 use super::budget::{phase, unknown};
 use super::{
-    Allow, Budget, Date, Inconclusive, Limit, MISSING_IN_STEPS, MemoryMeasure, MemoryRule, Rule,
-    Rules, Scope, Severity, StructureRule, TimeMeasure, TimeRule, Timing,
+    Allow, Budget, Inconclusive, Limit, MISSING_IN_STEPS, MemoryMeasure, MemoryRule, Rule, Rules,
+    Scope, Severity, StructureRule, TimeMeasure, TimeRule, Timing,
 };
 use serde::Deserialize;
 use std::path::Path;
 use std::str::FromStr;
 use tracetree::error::{Error, ErrorKind, Result};
-use tracetree::program::{Obstacle, Query};
+use tracetree::program::Obstacle;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -64,6 +64,9 @@ type Parsed<T> = std::result::Result<T, String>;
 
 /// Maximum number of rules, of budgets and of `allow` entries. Each of them is looked up in both programs.
 const MOST: usize = 1_000;
+
+const OF_STEPS: &str = "is measured for whole steps only; remove the path, phase and category";
+const TWICE: &str = "is given twice with the same scope; remove one of the two rules";
 
 /// The message of a TOML error on one line, with its position in the text.
 fn position(text: &str, error: &toml::de::Error) -> String {
@@ -168,9 +171,7 @@ impl Rules {
             let rule = Rule { rule, scope, allowed, severity };
             let is_same = |known: &Rule| known.rule == rule.rule && known.scope == rule.scope;
             if self.structure.iter().any(is_same) {
-                return Err(
-                    "is given twice with the same scope; remove one of the two rules".into()
-                );
+                return Err(TWICE.into());
             }
             self.structure.push(rule);
             return Ok(());
@@ -192,20 +193,14 @@ impl Rules {
         table: &RuleTable,
     ) -> Parsed<()> {
         if !scope.is_all() {
-            return Err(
-                "is measured for whole steps only; remove the path, phase and category".into()
-            );
+            return Err(OF_STEPS.into());
         }
         if table.allowed.is_some() || table.least.is_some() || table.hard.is_some() {
             return Err(
                 "a memory rule accepts `limit`, but not `allowed`, `least` or `hard`".into()
             );
         }
-        let limit = match (&table.limit, severity) {
-            (Some(limit), _) => number(limit)?,
-            (None, Severity::Off) => Limit::Percent(0.0),
-            (None, _) => return Err("has no limit; write limit = \"5%\"".into()),
-        };
+        let limit = limit(table, severity)?;
         match (measure, limit) {
             (_, Limit::Percent(_))
             | (MemoryMeasure::PeakMemory, Limit::Bytes(_))
@@ -220,7 +215,7 @@ impl Rules {
             }
         }
         if self.memory.iter().any(|known| known.measure == measure) {
-            return Err("is given twice with the same scope; remove one of the two rules".into());
+            return Err(TWICE.into());
         }
         self.memory.push(MemoryRule { measure, limit, severity });
         Ok(())
@@ -234,28 +229,16 @@ impl Rules {
         table: &RuleTable,
     ) -> Parsed<()> {
         if !measure.is_of_places() && !scope.is_all() {
-            return Err(
-                "is measured for whole steps only; remove the path, phase and category".into()
-            );
+            return Err(OF_STEPS.into());
         }
         if table.allowed.is_some() {
             return Err("a time rule accepts `limit`, but not `allowed`".into());
         }
-        let limit = match (&table.limit, severity) {
-            (Some(limit), _) => number(limit)?,
-            (None, Severity::Off) => Limit::Percent(0.0),
-            (None, _) => return Err("has no limit; write limit = \"5%\"".into()),
-        };
+        let limit = limit(table, severity)?;
         if matches!(limit, Limit::Count(_) | Limit::Bytes(_)) {
             return Err("`limit` needs a unit; write 5%, 200us, 1.5ms or 2s".into());
         }
-        let least_us = match table
-            .least
-            .as_deref()
-            .map(str::parse::<Limit>)
-            .transpose()
-            .map_err(|error| error.to_string())?
-        {
+        let least_us = match optional::<Limit>(&table.least)? {
             Some(Limit::Micros(micros)) => micros,
             Some(Limit::Percent(_) | Limit::Bytes(_) | Limit::Count(_)) => {
                 return Err("`least` must be a time; write least = \"50us\"".into());
@@ -266,7 +249,7 @@ impl Rules {
         let rule = TimeRule { measure, scope, limit, least_us, hard, severity, is_asked: true };
         let is_same = |known: &TimeRule| known.measure == measure && known.scope == rule.scope;
         if self.time.iter().any(|known| known.is_asked && is_same(known)) {
-            return Err("is given twice with the same scope; remove one of the two rules".into());
+            return Err(TWICE.into());
         }
         self.time.retain(|known| known.is_asked || !is_same(known));
         self.time.push(rule);
@@ -325,17 +308,22 @@ fn number(number: &Number) -> Parsed<Limit> {
     }
 }
 
-fn query(text: &Option<String>) -> Parsed<Option<Query>> {
-    text.as_deref().map(str::parse::<Query>).transpose().map_err(|error| error.to_string())
+/// The limit of a rule. A rule that is switched off needs none.
+fn limit(table: &RuleTable, severity: Severity) -> Parsed<Limit> {
+    match (&table.limit, severity) {
+        (Some(limit), _) => number(limit),
+        (None, Severity::Off) => Ok(Limit::Percent(0.0)),
+        (None, _) => Err("has no limit; write limit = \"5%\"".into()),
+    }
 }
 
-fn day(text: &Option<String>) -> Parsed<Option<Date>> {
-    text.as_deref().map(str::parse::<Date>).transpose().map_err(|error| error.to_string())
+fn optional<T: FromStr<Err = Error>>(text: &Option<String>) -> Parsed<Option<T>> {
+    text.as_deref().map(str::parse::<T>).transpose().map_err(|error| error.to_string())
 }
 
 fn scope(table: &RuleTable) -> Parsed<Scope> {
     Ok(Scope {
-        path: query(&table.path)?,
+        path: optional(&table.path)?,
         phase: table.phase.as_deref().map(phase).transpose()?,
         category: table.category.clone(),
     })
@@ -352,9 +340,9 @@ fn allow(table: &AllowTable) -> Parsed<Allow> {
     }
     Ok(Allow {
         rule: table.rule.clone(),
-        path: query(&table.path)?,
+        path: optional(&table.path)?,
         reason: table.reason.clone(),
-        until: day(&table.until)?,
+        until: optional(&table.until)?,
     })
 }
 
