@@ -41,15 +41,8 @@ pub(crate) enum Stream {
     On(String),
 }
 
-/// One launch of a collective, with the longest duration among its rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Launch {
-    pub(crate) kernel_type: KernelType,
-    pub(crate) duration: Nanos,
-}
-
-/// Returns every launch once, sorted by type and start.
-pub(crate) fn launches(mut rows: Vec<CollectiveRow>) -> Vec<Launch> {
+/// Returns every launch once, with the longest duration among its rows, sorted by type and start.
+pub(crate) fn launches(mut rows: Vec<CollectiveRow>) -> Vec<(KernelType, Nanos)> {
     // The sort is stable: rows with equal starts remain in the order of the file.
     rows.order_by(|a, b| (&a.kernel_type, a.start).cmp(&(&b.kernel_type, b.start)));
     rows.chunk_by(start_together).flat_map(launches_of_group).collect()
@@ -59,7 +52,7 @@ fn start_together(earlier: &CollectiveRow, later: &CollectiveRow) -> bool {
     earlier.kernel_type == later.kernel_type && later.start - earlier.start <= SAME_START
 }
 
-fn launches_of_group(group: &[CollectiveRow]) -> Vec<Launch> {
+fn launches_of_group(group: &[CollectiveRow]) -> Vec<(KernelType, Nanos)> {
     let mut streams: BTreeMap<&Stream, Vec<Nanos>> = BTreeMap::new();
     let mut not_recorded = Vec::new();
     for row in group {
@@ -75,8 +68,7 @@ fn launches_of_group(group: &[CollectiveRow]) -> Vec<Launch> {
         on_stream.order_by(|a, b| b.cmp(a));
         merge_longest(&mut durations, &on_stream);
     }
-    let launch = |duration| Launch { kernel_type: group[0].kernel_type.clone(), duration };
-    durations.into_iter().map(launch).collect()
+    durations.into_iter().map(|duration| (group[0].kernel_type.clone(), duration)).collect()
 }
 
 /// Merges two lists of durations. The k-th longest durations in the two lists belong to the same launch; the longer one
@@ -108,7 +100,7 @@ mod tests {
     }
 
     fn durations(rows: Vec<CollectiveRow>) -> Vec<i64> {
-        launches(rows).iter().map(|launch| launch.duration.0).collect()
+        launches(rows).iter().map(|(_, duration)| duration.0).collect()
     }
 
     #[test]

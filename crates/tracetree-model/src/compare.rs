@@ -65,15 +65,6 @@ impl Amounts {
     fn larger(&self) -> Nanos {
         self.model.max(self.profile)
     }
-
-    fn plus(self, other: &Amounts) -> Amounts {
-        Amounts {
-            model: self.model + other.model,
-            model_count: self.model_count + other.model_count,
-            profile: self.profile + other.profile,
-            profile_count: self.profile_count + other.profile_count,
-        }
-    }
 }
 
 /// `part / whole` in percent; `None` if the whole is 0.
@@ -83,7 +74,14 @@ pub(crate) fn percent(part: f64, whole: f64) -> Option<f64> {
 
 /// The sum of the amounts of all rows.
 pub(crate) fn total(rows: &[Row]) -> Amounts {
-    rows.iter().fold(Amounts::default(), |sum, row| sum.plus(&row.amounts))
+    let mut total = Amounts::default();
+    for Row { amounts, .. } in rows {
+        total.model += amounts.model;
+        total.model_count += amounts.model_count;
+        total.profile += amounts.profile;
+        total.profile_count += amounts.profile_count;
+    }
+    total
 }
 
 /// A row for each kernel type in the prediction or the profile, sorted by the larger of the

@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use serde::Serialize;
+
 use super::collectives::{self, CollectiveRow};
 use super::csv_rows::{Columns, KernelRow, Row};
 use super::input;
@@ -36,11 +38,12 @@ pub struct MeasuredKernel {
 
 /// How many rows of a profile were kept, and how many were dropped. The four counts add up to the number of rows in the
 /// file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ProfileRows {
     /// Number of rows that were counted.
     pub kept: u64,
     /// Number of duplicate rows for collectives that were already counted.
+    #[serde(rename = "second_rows_of_collectives")]
     pub copies: u64,
     /// Number of rows for AI CPU control kernels.
     pub aicpu: u64,
@@ -118,8 +121,8 @@ impl Profile {
         let read = rows.len();
         let launches = collectives::launches(rows);
         self.rows.copies += (read - launches.len()) as u64;
-        for launch in launches {
-            self.keep(launch.kernel_type, launch.duration);
+        for (kernel_type, duration) in launches {
+            self.keep(kernel_type, duration);
         }
     }
 

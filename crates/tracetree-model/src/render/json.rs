@@ -6,6 +6,7 @@ use serde_json::Number;
 use super::figures::rounded;
 use crate::accuracy::{Contributor, Coverage};
 use crate::compare::{Amounts, Row};
+use crate::profile::ProfileRows;
 use crate::scenario::{ModelComparison, Outcome};
 use tracetree_trace::escape::in_json;
 use tracetree_trace::trace::Notes;
@@ -32,7 +33,7 @@ struct ScenarioView<'a> {
     model_process: Option<&'a str>,
     ops_compared: u64,
     ops_without_cost: u64,
-    profile_rows: RowsView,
+    profile_rows: ProfileRows,
     rows: Vec<RowView<'a>>,
     total: AmountsView,
     coverage: Vec<CoverageView>,
@@ -46,14 +47,6 @@ struct ScenarioView<'a> {
 struct SkippedView<'a> {
     scenario: &'a str,
     reason: String,
-}
-
-#[derive(Serialize)]
-struct RowsView {
-    kept: u64,
-    second_rows_of_collectives: u64,
-    aicpu: u64,
-    incomplete: u64,
 }
 
 #[derive(Serialize)]
@@ -122,12 +115,7 @@ fn scenario(comparison: &ModelComparison) -> ScenarioView<'_> {
         model_process: comparison.process.name.as_deref(),
         ops_compared: comparison.ops.compared,
         ops_without_cost: comparison.ops.zero_cost,
-        profile_rows: RowsView {
-            kept: comparison.profile_rows.kept,
-            second_rows_of_collectives: comparison.profile_rows.copies,
-            aicpu: comparison.profile_rows.aicpu,
-            incomplete: comparison.profile_rows.incomplete,
-        },
+        profile_rows: comparison.profile_rows,
         rows: comparison.rows.iter().map(row).collect(),
         total: amounts(&comparison.total),
         coverage: accuracy.coverage.iter().map(coverage).collect(),
