@@ -8,6 +8,7 @@ use super::outcome::Outcome;
 use super::output::Console;
 use clap::{Args, ValueEnum};
 use rayon::prelude::*;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tracetree::analysis::efficiency::{EfficiencyInfo, Models, Peaks, TraceEfficiency};
@@ -105,10 +106,7 @@ fn describe_one(path: &Path, inputs: &Inputs, console: &mut Console) -> Result<(
         print_head(&info.head, console)?;
     }
     print_rest(&info, console)?;
-    let width = console.width();
-    console.print(|out| {
-        info_text::wrapped(|text| info_text::write_efficiency(&efficiency, text), width, out)
-    })?;
+    print_wrapped(|text| info_text::write_efficiency(&efficiency, text), console)?;
     print_memory(&memory, console)
 }
 
@@ -126,14 +124,7 @@ fn describe_all(paths: &[PathBuf], inputs: &Inputs, console: &mut Console) -> Re
         print_head(&info.head, console)?;
         print_rest(&info, console)?;
         if console.is_verbose() {
-            let width = console.width();
-            console.print(|out| {
-                info_text::wrapped(
-                    |text| info_text::write_efficiency(&efficiency, text),
-                    width,
-                    out,
-                )
-            })?;
+            print_wrapped(|text| info_text::write_efficiency(&efficiency, text), console)?;
         }
         print_memory(&memory, console)?;
     }
@@ -172,28 +163,29 @@ fn print_name(name: &str, console: &mut Console) -> Result<()> {
     console.print(|out| write!(out, "{}{end}", one_line(name)))
 }
 
-fn print_head(head: &HeadInfo, console: &mut Console) -> Result<()> {
+fn print_wrapped(
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    console: &mut Console,
+) -> Result<()> {
     let width = console.width();
+    console.print(|out| info_text::wrapped(write, width, out))
+}
+
+fn print_head(head: &HeadInfo, console: &mut Console) -> Result<()> {
     if console.is_verbose() {
-        console.print(|out| {
-            info_text::wrapped(|text| info_text::write_head_fields(head, text), width, out)
-        })
+        print_wrapped(|text| info_text::write_head_fields(head, text), console)
     } else {
         console.print(|out| info_text::write_head(head, out))
     }
 }
 
 fn print_rest(info: &TraceInfo, console: &mut Console) -> Result<()> {
-    let width = console.width();
-    match console.is_verbose() {
-        true => console.print(|out| {
-            info_text::wrapped(|text| info_text::write_fields(info, text), width, out)
-        }),
-        false => {
-            // The header was already printed, so only the rest of the description follows.
-            console.print(|out| info_text::continue_line(info, width, out))?;
-            console.say_notes(&info.path, &info.notes);
-            Ok(())
-        }
+    if console.is_verbose() {
+        return print_wrapped(|text| info_text::write_fields(info, text), console);
     }
+    // The header was already printed, so only the rest of the description follows.
+    let width = console.width();
+    console.print(|out| info_text::continue_line(info, width, out))?;
+    console.say_notes(&info.path, &info.notes);
+    Ok(())
 }
