@@ -72,19 +72,9 @@ impl ReproArgs {
         }
     }
 
-    /// The report folder, if the first argument is one.
-    fn report(&self) -> Option<&Path> {
-        let is_report = match &self.second {
-            Some(second) => self.row(second).is_some(),
-            None => true,
-        };
-        is_report.then_some(self.first.as_path())
-    }
-
-    /// The second argument as the number of a row, if the first argument is a folder and the second is not a path.
-    fn row(&self, second: &Path) -> Option<usize> {
-        let number = || second.to_str()?.parse().ok();
-        (self.first.is_dir() && !second.exists()).then(number).flatten()
+    /// The second argument as the number of a row, if the first argument is a report.
+    fn row(&self) -> Option<usize> {
+        uid::number_of_a_report(&self.first, self.second.as_deref()?)
     }
 
     /// The requested call.
@@ -92,10 +82,9 @@ impl ReproArgs {
     /// # Errors
     /// Fails unless the user gave exactly one call.
     fn asked(&self) -> Result<Asked> {
-        let row = self.second.as_deref().and_then(|second| self.row(second)).map(Asked::Row);
         let event = |side, uid: Option<EventRef>| uid.map(|uid| Asked::Event(side, uid));
         let all = [
-            row,
+            self.row().map(Asked::Row),
             event(Side::Baseline, self.baseline),
             event(Side::Candidate, self.candidate),
             self.bill_line.map(Asked::Line),
@@ -114,10 +103,11 @@ impl ReproArgs {
     }
 
     fn paths(&self) -> Result<PerSide<PathBuf>> {
-        match (self.report(), &self.second) {
-            (Some(folder), _) => read_inputs(folder),
-            (None, Some(candidate)) => Ok(PerSide::new(self.first.clone(), candidate.clone())),
-            (None, None) => read_inputs(&self.first),
+        match &self.second {
+            Some(candidate) if self.row().is_none() => {
+                Ok(PerSide::new(self.first.clone(), candidate.clone()))
+            }
+            Some(_) | None => read_inputs(&self.first),
         }
     }
 }

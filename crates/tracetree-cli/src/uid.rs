@@ -86,9 +86,9 @@ impl Wanted {
     }
 }
 
-/// Parses the arguments `report 38`. The second argument is treated as an event if the first argument is a folder and
-/// the second is not an existing path.
-fn number_of_a_report(first: &Path, second: &Path) -> Option<EventRef> {
+/// Parses the arguments `report 38`. The second argument is treated as an event or a row if the first argument is a
+/// folder and the second is not an existing path.
+pub(super) fn number_of_a_report<N: FromStr>(first: &Path, second: &Path) -> Option<N> {
     let is_report = first.is_dir() && !second.exists();
     is_report.then(|| second.to_str()?.parse().ok()).flatten()
 }
