@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 use tracetree::escape::shell_word;
-use tracetree::program::{is_near, nearest};
+use tracetree::program::{counted, is_near, nearest};
 use tracetree::report::one_line;
 use tracetree::{Error, ErrorKind};
 
@@ -185,10 +185,7 @@ fn of_folder(error: &Error, path: &Path, typed: &Typed<'_>) -> Option<Mistake> {
             Some(Mistake { what, command: typed.with(path, "TRACE.json.gz") })
         }
         (Some(first), true) => {
-            let count = match traces.len() {
-                1 => "1 trace".to_owned(),
-                count => format!("{count} traces"),
-            };
+            let count = counted(traces.len() as u64, "trace");
             let one = shell_word(&path.join(first).display().to_string());
             Some(Mistake {
                 what: format!("{shown} is a folder with {count}"),
@@ -216,10 +213,7 @@ fn of_missing_file(error: &Error, path: &Path, typed: &Typed<'_>) -> Option<Mist
         near.push(found);
     }
     let first = near.first()?;
-    let place = match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        Some(folder) => folder.join(first).display().to_string(),
-        None => first.clone(),
-    };
+    let place = path.with_file_name(first).display().to_string();
     let list: Vec<String> = near.iter().map(|name| one_line(name).into_owned()).collect();
     Some(Mistake {
         what: format!(
