@@ -127,7 +127,7 @@ impl Comparison {
         event.and_then(|event| tree.call_of(event)).ok_or_else(|| {
             let message = format!(
                 "event {uid} in the {} is neither a host call nor a GPU event in the comparison",
-                crate::node::side_name(side)
+                side.word()
             );
             let error = Error::new(ErrorKind::Usage, tree.trace().source(), message).remedy(
                 "uids are positions in traceEvents; see uid_baseline and uid_candidate in .rows",

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use tracetree::program::CaptureSource;
 use tracetree::trace::ReadOptions;
 use tracetree::{Cancel, Error, Input, Result};
-use tracetree_gate::{Date, Gate, GateFormat, Outcome, Recorder, Recording, Rules, run_files};
+use tracetree_gate::{Date, Gate, GateFormat, Recorder, Recording, Rules, run_files};
 
 /// File name extension of baseline files.
 const BASELINE: &str = "ttb";
@@ -74,17 +74,12 @@ fn check(
     };
     let candidate = record(candidate, after, reading)?;
     let gate = Gate::check(&baseline, &candidate, rules, Date::today());
-    let outcome = match gate.outcome {
-        Outcome::Pass => "pass",
-        Outcome::Fail => "fail",
-        Outcome::Inconclusive => "inconclusive",
-    };
     let write = |format: GateFormat| {
         let mut text = Vec::new();
         gate.write(format, &mut text).expect("writing to memory cannot fail");
         String::from_utf8_lossy(&text).into_owned()
     };
-    Ok((outcome, write(GateFormat::Text), write(GateFormat::Json)))
+    Ok((gate.outcome.label(), write(GateFormat::Text), write(GateFormat::Json)))
 }
 
 /// Reads the runs on one side, one after another, and combines them into the recording that the

@@ -58,14 +58,6 @@ impl Node {
     }
 }
 
-/// The name of a side in Python.
-pub(crate) fn side_name(side: Side) -> &'static str {
-    match side {
-        Side::Baseline => "baseline",
-        Side::Candidate => "candidate",
-    }
-}
-
 #[pymethods]
 impl Node {
     /// Position of the call's event in `traceEvents`, counted from 0; `None` for roots, which have no event.
@@ -182,7 +174,7 @@ impl Node {
     /// `baseline` or `candidate`; `None` if the call is not part of a comparison.
     #[getter]
     fn side(&self) -> Option<&'static str> {
-        self.within.as_ref().map(|(_, side)| side_name(*side))
+        self.within.as_ref().map(|(_, side)| side.word())
     }
 
     /// The call's counterpart in the other trace; `None` if the call has no counterpart or is not part of a comparison.

@@ -2,7 +2,6 @@
 
 use crate::arguments::texts;
 use crate::errors::raise;
-use crate::node::side_name;
 use crate::origin::Origin;
 use crate::table::Table;
 use pyo3::prelude::*;
@@ -68,7 +67,7 @@ impl WhatIf {
             one.set_item("recorded_us", times.recorded.as_micros())?;
             one.set_item("replayed_us", times.replayed.as_micros())?;
             one.set_item("scenario_us", times.scenario.as_micros())?;
-            both.set_item(side_name(side), one)?;
+            both.set_item(side.word(), one)?;
         }
         Ok(both)
     }

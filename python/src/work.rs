@@ -14,7 +14,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
-use tracetree::{Cancel, Side, Stage};
+use tracetree::{Cancel, Stage};
 
 /// The interval at which the caller checks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
@@ -90,8 +90,7 @@ fn wait<T>(
 fn tell(watch: &Watch<'_>, stage: Stage) -> PyResult<()> {
     let Some(progress) = &watch.progress else { return Ok(()) };
     let (name, side, bytes) = match stage {
-        Stage::Reading(Side::Baseline, bytes) => ("reading", Some("baseline"), bytes),
-        Stage::Reading(Side::Candidate, bytes) => ("reading", Some("candidate"), bytes),
+        Stage::Reading(side, bytes) => ("reading", Some(side.word()), bytes),
         Stage::Building => ("building", None, 0),
         Stage::Aligning => ("aligning", None, 0),
         Stage::Accounting => ("accounting", None, 0),
