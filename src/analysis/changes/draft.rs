@@ -4,7 +4,7 @@ use super::identity::frames;
 use super::kind::ChangeKind;
 use super::place::{Position, either};
 use super::subject::Subject;
-use super::survey::{Marks, autograd_node, is_in_optimizer};
+use super::survey::{Marks, Modules, autograd_node, is_in_optimizer};
 use crate::analysis::account::Ledger;
 use crate::analysis::categories::CategoryTable;
 use crate::analysis::comparability::Comparability;
@@ -100,6 +100,8 @@ pub(super) struct Drafts<'a> {
     pub(super) wall: &'a Wall,
     pub(super) categories: &'a CategoryTable,
     pub(super) comparability: &'a Comparability,
+    /// How often each module is called.
+    pub(super) modules: &'a Modules<'a>,
     /// The name of the fold that runs; empty if none does.
     pub(super) folding: &'static str,
     list: Vec<Draft>,
@@ -125,6 +127,7 @@ impl<'a> Drafts<'a> {
         wall: &'a Wall,
         categories: &'a CategoryTable,
         comparability: &'a Comparability,
+        modules: &'a Modules<'a>,
     ) -> Drafts<'a> {
         let nodes = diff.merged().len();
         let frames = frames(diff);
@@ -135,6 +138,7 @@ impl<'a> Drafts<'a> {
             wall,
             categories,
             comparability,
+            modules,
             folding: "",
             list: Vec::new(),
             index: BTreeMap::new(),

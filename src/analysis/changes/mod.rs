@@ -202,15 +202,16 @@ impl Changes {
     ) -> Changes {
         let scale = Scale::of(wall);
         let facts = Facts::of(diff, ledger, compared);
-        let mut drafts = Drafts::new(diff, ledger, compared, wall, categories, comparability);
-        rules::regions::claim(&mut drafts);
         let modules = Modules::of(diff, compared);
-        rules::claim_calls(&mut drafts, &facts, &modules);
+        let mut drafts =
+            Drafts::new(diff, ledger, compared, wall, categories, comparability, &modules);
+        rules::regions::claim(&mut drafts);
+        rules::claim_calls(&mut drafts, &facts);
         let of_rows = rules::kernels::claim(&mut drafts, &facts.kernels);
         rules::runtime::claim(&mut drafts, &of_rows);
         rules::memory::claim(&mut drafts);
         rules::recording::claim(&mut drafts);
-        rules::folds::run(&mut drafts, &modules, &options.without_folds);
+        rules::folds::run(&mut drafts, &options.without_folds);
         rules::recording::order(&mut drafts, &facts.moved);
         let mut costs = Costs::of(&drafts, &of_rows, scale);
         costs.combine_python(&mut drafts);

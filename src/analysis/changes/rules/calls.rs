@@ -6,7 +6,7 @@ use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::{Position, either, function};
 use crate::analysis::changes::subject::Subject;
 use crate::analysis::changes::survey::{
-    Modules, RECOMPUTING, Survey, Surveyor, autograd_node, class_around, is_in_optimizer,
+    RECOMPUTING, Survey, Surveyor, autograd_node, class_around, is_in_optimizer,
 };
 use crate::analysis::kernel_facts::short_name;
 use crate::analysis::steps::StepPairs;
@@ -50,12 +50,7 @@ const ATTENTION: [(&str, &str); 5] = [
 ];
 
 /// Assigns one of the outermost unmatched calls to a change.
-pub(super) fn claim(
-    drafts: &mut Drafts<'_>,
-    surveyor: &mut Surveyor<'_>,
-    root: MergedId,
-    modules: &Modules<'_>,
-) {
+pub(super) fn claim(drafts: &mut Drafts<'_>, surveyor: &mut Surveyor<'_>, root: MergedId) {
     if let Some(at) = drafts.covering(root) {
         drafts.add_root(at, root);
         return;
@@ -65,7 +60,7 @@ pub(super) fn claim(
         return;
     }
     let surveys = surveyor.node(root);
-    if let Some(region) = compiled(drafts, &surveys, modules) {
+    if let Some(region) = compiled(drafts, &surveys) {
         drafts.add_root(region, root);
         return;
     }
@@ -75,7 +70,7 @@ pub(super) fn claim(
         || Side::BOTH.into_iter().any(|side| surveys[side].is_backward());
     if !is_backward {
         let position = drafts.position_above(root);
-        claim_root(drafts, root, (&surveys, false), position, modules);
+        claim_root(drafts, root, (&surveys, false), position);
         return;
     }
     match claim_backward(drafts, root) {
@@ -87,23 +82,19 @@ pub(super) fn claim(
             let forward = drafts.forward_of(root);
             let position = forward
                 .map_or_else(|| drafts.position_at(root), |forward| drafts.position_at(forward));
-            claim_root(drafts, root, (&surveys, true), position, modules);
+            claim_root(drafts, root, (&surveys, true), position);
         }
     }
 }
 
 /// The compilation change, if an unmatched call runs only modules that both sides call equally often: one of the sides
 /// runs them compiled.
-fn compiled(
-    drafts: &Drafts<'_>,
-    surveys: &PerSide<Survey>,
-    modules: &Modules<'_>,
-) -> Option<usize> {
+fn compiled(drafts: &Drafts<'_>, surveys: &PerSide<Survey>) -> Option<usize> {
     let region = drafts.find(ChangeKind::Compilation).first().copied()?;
     let mut classes = Side::BOTH.iter().flat_map(|&side| &surveys[side].modules).peekable();
     classes.peek()?;
     let is_on_both = |class: &String| {
-        let calls = modules.calls(class);
+        let calls = drafts.modules.calls(class);
         calls.baseline > 0 && calls.baseline == calls.candidate
     };
     classes.all(is_on_both).then_some(region)
@@ -162,10 +153,9 @@ fn claim_root(
     root: MergedId,
     (surveys, is_backward): (&PerSide<Survey>, bool),
     position: Position,
-    modules: &Modules<'_>,
 ) {
-    let diff = drafts.diff;
-    let (kind, subject) = kind(diff, root, surveys, &position, modules);
+    let (diff, modules) = (drafts.diff, drafts.modules);
+    let (kind, subject) = kind(drafts, root, surveys, &position);
     let (is_hook, class) = (matches!(subject, Subject::Hooks(_)), subject.class().to_owned());
     let at = drafts.draft(kind, subject);
     let is_recomputed = kind == ChangeKind::Checkpointing;
@@ -245,12 +235,12 @@ pub(super) fn recomputed(
 }
 
 fn kind(
-    diff: &TraceDiff,
+    drafts: &Drafts<'_>,
     root: MergedId,
     surveys: &PerSide<Survey>,
     position: &Position,
-    modules: &Modules<'_>,
 ) -> (ChangeKind, Subject) {
+    let diff = drafts.diff;
     let both = || Side::BOTH.into_iter().map(|side| &surveys[side]);
     let ops: Vec<&String> = both().flat_map(|survey| &survey.ops).collect();
     let place = || position.clone();
@@ -303,7 +293,7 @@ fn kind(
     let (side, call) = either(diff, root);
     let tree = diff.tree(side);
     let around = tree.parent(call).map_or("", |above| class_around(tree, above));
-    if let Some(class) = classes.find(|class| modules.is_repeated(around, class)) {
+    if let Some(class) = classes.find(|class| drafts.modules.is_repeated(around, class)) {
         return (ChangeKind::Layers, Subject::Class(class.clone()));
     }
     if tree.kind(call) == CallKind::Runtime {

@@ -6,7 +6,7 @@ use crate::analysis::changes::draft::{Drafts, first, fold_where, names};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
 use crate::analysis::changes::subject::Subject;
-use crate::analysis::changes::survey::{COMPILED_MODULE, Modules};
+use crate::analysis::changes::survey::COMPILED_MODULE;
 use crate::diff::MergedId;
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
@@ -21,14 +21,14 @@ const COMPILER: [&str; 4] = ["PythonDispatchMode", "FakeTensor", "_dynamo/", "_i
 
 /// Folds the consequences of compilation into the compilation or graph change. For example, compiled code has its own
 /// wrappers, and returns gradients with different memory layouts.
-pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
+pub(super) fn into_regions(drafts: &mut Drafts<'_>) {
     let Some(region) = first(drafts, &[ChangeKind::Graphs, ChangeKind::Compilation]) else {
         return;
     };
     if drafts.all()[region].nodes.is_empty() {
-        into_unmatched_region(drafts, region, modules);
+        into_unmatched_region(drafts, region);
     }
-    let confirmed = counted::confirmed(drafts, modules);
+    let confirmed = counted::confirmed(drafts);
     let kinds = [ChangeKind::Ops, ChangeKind::Python, ChangeKind::Optimizer, ChangeKind::Layers];
     fold_where(drafts, region, &kinds, |draft| {
         // `torch.compile` also wraps optimizers that it does not compile.
@@ -95,14 +95,14 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
 
 /// Merges op changes into the change of an unmatched region: changes of ops in compiled code, and changes in modules
 /// that the region replaced. A module counts as replaced if only the side without the region calls it.
-fn into_unmatched_region(drafts: &mut Drafts<'_>, region: usize, modules: &Modules<'_>) {
+fn into_unmatched_region(drafts: &mut Drafts<'_>, region: usize) {
     let found =
         Side::BOTH.into_iter().find(|side| drafts.all()[region].subject == Subject::Side(*side));
     let Some(side) = found else { return };
     let kinds = [ChangeKind::Ops, ChangeKind::Attention];
     for at in kinds.into_iter().flat_map(|kind| drafts.find(kind)).collect::<Vec<usize>>() {
         let draft = &drafts.all()[at];
-        let of_class = modules.calls(&draft.position.module);
+        let of_class = drafts.modules.calls(&draft.position.module);
         // Without stacks, ops that only the other side has are what compiled code replaced.
         let is_replaced = of_class[side.other()] > 0 && of_class[side] == 0
             || draft.position == Position::default() && draft.names[side].is_empty();

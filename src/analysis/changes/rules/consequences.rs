@@ -9,9 +9,7 @@ use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
 use crate::analysis::changes::scale::Scale;
 use crate::analysis::changes::subject::{OpFamily, Subject};
-use crate::analysis::changes::survey::{
-    Modules, OpsOfModules, is_in_optimizer, is_optimizer_frame,
-};
+use crate::analysis::changes::survey::{OpsOfModules, is_in_optimizer, is_optimizer_frame};
 use crate::diff::{MergedId, TraceDiff};
 use crate::program::{Phase, Platform, Vendor};
 use crate::side::{PerSide, Side};
@@ -319,7 +317,7 @@ fn converts_format(diff: &TraceDiff, node: MergedId) -> bool {
 /// Folds the consequences of a changed number of module calls into that change. Examples are a changed number of nested
 /// module calls, and ops that only seem to be added or removed, because they were matched with an op of a different
 /// module.
-pub(super) fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
+pub(super) fn into_layers(drafts: &mut Drafts<'_>) {
     let causes = [ChangeKind::Checkpointing, ChangeKind::Layers];
     let Some(cause) = first(drafts, &causes) else { return };
     let mut classes: BTreeSet<String> = BTreeSet::new();
@@ -333,7 +331,7 @@ pub(super) fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     fold_where(drafts, cause, &[ChangeKind::Layers], |draft| {
         classes.contains(&draft.position.module) && draft.position.module != draft.subject.class()
     });
-    let ops = OpsOfModules::of(drafts.diff, drafts.compared);
+    let (ops, modules) = (OpsOfModules::of(drafts.diff, drafts.compared), drafts.modules);
     let kinds = [ChangeKind::Ops, ChangeKind::Attention];
     fold_where(drafts, cause, &kinds, |draft| {
         let class = draft.position.module.as_str();

@@ -14,7 +14,7 @@ use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
 use crate::analysis::changes::scale::Scale;
 use crate::analysis::changes::subject::Subject;
-use crate::analysis::changes::survey::{COMPILED_MODULE, Modules, run_once};
+use crate::analysis::changes::survey::{COMPILED_MODULE, run_once};
 use crate::order::Order as _;
 use crate::program::Phase;
 use crate::side::{PerSide, Side};
@@ -44,14 +44,14 @@ struct Layer<'a> {
     parts: BTreeSet<&'a str>,
 }
 
-pub(super) fn claim(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
+pub(super) fn claim(drafts: &mut Drafts<'_>) {
     let is_compiled = !drafts.find(ChangeKind::Compilation).is_empty();
     if drafts.is_placed() && !is_compiled {
         return;
     }
     let is_open = |at: &usize| drafts.resolve(*at) == *at;
     if !drafts.find(ChangeKind::Layers).iter().any(is_open)
-        && let Some((counts, totals)) = count(drafts, modules)
+        && let Some((counts, totals)) = count(drafts)
     {
         report(drafts, &counts.layer, (counts.known, counts.more), &totals);
     }
@@ -61,9 +61,9 @@ pub(super) fn claim(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
 }
 
 /// The class whose number of calls both its ops and its modules say, although one side runs compiled code.
-pub(super) fn confirmed(drafts: &Drafts<'_>, modules: &Modules<'_>) -> Option<String> {
-    let (counts, ..) = count(drafts, modules)?;
-    let calls = modules.calls(counts.layer.class);
+pub(super) fn confirmed(drafts: &Drafts<'_>) -> Option<String> {
+    let (counts, ..) = count(drafts)?;
+    let calls = drafts.modules.calls(counts.layer.class);
     (calls.baseline > 0 && calls.candidate > 0).then(|| counts.layer.class.to_owned())
 }
 
@@ -77,7 +77,7 @@ struct Counts<'a> {
 }
 
 /// Finds the layer whose number of calls explains the numbers of library ops.
-fn count<'a>(drafts: &Drafts<'a>, modules: &Modules<'_>) -> Option<(Counts<'a>, PerSide<Ops<'a>>)> {
+fn count<'a>(drafts: &Drafts<'a>) -> Option<(Counts<'a>, PerSide<Ops<'a>>)> {
     let steps = Scale::of(drafts.wall).steps;
     // The ops of a graph are recorded when it is captured, and not when it runs.
     if !drafts.find(ChangeKind::Graphs).is_empty() || steps.baseline != steps.candidate {
@@ -89,7 +89,7 @@ fn count<'a>(drafts: &Drafts<'a>, modules: &Modules<'_>) -> Option<(Counts<'a>, 
         let mut found: Vec<(Layer<'_>, i64)> = Vec::new();
         for layer in layers(drafts, known).into_values() {
             let Some(more) = more(&layer, known, &totals, steps) else { continue };
-            let others = modules.calls(layer.class)[known.other()].cast_signed();
+            let others = drafts.modules.calls(layer.class)[known.other()].cast_signed();
             // Modules that the other side recorded must not say something else.
             if (others == 0 || others == layer.calls + more) && layer.class != COMPILED_MODULE {
                 found.push((layer, more));

@@ -24,12 +24,12 @@ pub(super) mod runtime;
 
 use super::draft::Drafts;
 use super::facts::Facts;
-use super::survey::{Modules, Surveyor, autograd_node};
+use super::survey::{Surveyor, autograd_node};
 use crate::diff::MergedId;
 
 /// Assigns the facts about calls and arguments to changes. Outer calls are assigned before inner calls, and the forward
 /// pass before the backward pass, because a change must exist before its consequences can be assigned to it.
-pub(super) fn claim_calls(drafts: &mut Drafts<'_>, facts: &Facts, modules: &Modules<'_>) {
+pub(super) fn claim_calls(drafts: &mut Drafts<'_>, facts: &Facts) {
     let values = arguments::Values::of(drafts.diff, drafts.wall, &facts.arguments);
     let mut surveyor = Surveyor::new(drafts.diff);
     let mut all: Vec<(bool, MergedId, Option<usize>)> = Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn claim_calls(drafts: &mut Drafts<'_>, facts: &Facts, modules: &Modu
     all.sort_unstable();
     for (_, node, fact) in all {
         match fact {
-            None => calls::claim(drafts, &mut surveyor, node, modules),
+            None => calls::claim(drafts, &mut surveyor, node),
             Some(at) => arguments::claim(drafts, node, &facts.arguments[at].1, &values),
         }
     }

@@ -6,20 +6,19 @@ use crate::analysis::changes::counts::Counts;
 use crate::analysis::changes::draft::{Drafts, fold_where, names};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::subject::Subject;
-use crate::analysis::changes::survey::Modules;
 use crate::diff::TraceDiff;
 use crate::side::{PerSide, Side};
 use crate::trace::Argument;
 use crate::tree::{CallId, CallKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) fn fold(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
-    with_the_model(drafts, modules);
+pub(super) fn fold(drafts: &mut Drafts<'_>) {
+    with_the_model(drafts);
     sizes_of_other_layers(drafts);
 }
 
 /// A step that calls the whole model twice as often also computes twice as many losses and loads twice as many batches.
-fn with_the_model(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
+fn with_the_model(drafts: &mut Drafts<'_>) {
     let is_outermost = |at: &usize| drafts.all()[*at].position.module.is_empty();
     let models = drafts.find(ChangeKind::Layers).into_iter().filter(is_outermost);
     let models: Vec<usize> = models.collect();
@@ -28,7 +27,7 @@ fn with_the_model(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     }
     let counts = Counts::of(drafts.diff, drafts.compared);
     for at in models {
-        let calls = modules.calls(drafts.all()[at].subject.class());
+        let calls = drafts.modules.calls(drafts.all()[at].subject.class());
         // The data loader runs more often with the model; its ops may also run elsewhere.
         fold_where(drafts, at, &[ChangeKind::InputPipeline], |draft| {
             draft.names.baseline.is_empty() || draft.names.candidate.is_empty()

@@ -4,18 +4,17 @@ use crate::analysis::changes::draft::{Drafts, fold_where, names};
 use crate::analysis::changes::facts::is_first_input_larger;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
-use crate::analysis::changes::survey::Modules;
 use crate::side::Side;
 use std::collections::BTreeSet;
 
-pub(super) fn fold(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
-    into_modules(drafts, modules);
+pub(super) fn fold(drafts: &mut Drafts<'_>) {
+    into_modules(drafts);
     into_ops(drafts);
 }
 
 /// If a module was replaced, folds changes inside this module into the change that contains the replacement. A module
 /// counts as replaced if only one side calls its class.
-fn into_modules(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
+fn into_modules(drafts: &mut Drafts<'_>) {
     for at in drafts.find(ChangeKind::Ops) {
         let draft = &drafts.all()[at];
         let is_replacement = Side::BOTH.iter().all(|&side| !draft.names[side].is_empty());
@@ -23,7 +22,7 @@ fn into_modules(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
             continue;
         }
         let is_on_one_side = |class: &&str| {
-            let calls = modules.calls(class);
+            let calls = drafts.modules.calls(class);
             (calls.baseline == 0) != (calls.candidate == 0)
         };
         let replaced: BTreeSet<String> =
