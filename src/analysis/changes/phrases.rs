@@ -49,8 +49,7 @@ pub(super) fn outermost_ops(diff: &TraceDiff, draft: &Draft) -> u64 {
 /// ops, such as graph launches, the phrase counts calls: `at 2 calls per step`.
 pub(super) fn sites(draft: &Draft, ops: u64, scale: Scale) -> String {
     let (count, noun) = if ops == 0 { (draft.nodes.len() as u64, "call") } else { (ops, "op") };
-    let (unit, suffix) = scale.unit(&[PerSide::new(count, count)]);
-    let per = per_step(scale, &suffix);
+    let (unit, per) = scale.unit(&[PerSide::new(count, count)]);
     format!("at {}{per}", counted(count / unit.baseline, noun))
 }
 
@@ -84,16 +83,6 @@ pub(super) fn within(draft: &Draft, side: Side, only: &BTreeMap<String, u64>) ->
             format!("{function} ({list})")
         }
         _ => list,
-    }
-}
-
-/// Returns `suffix` if it is not empty, which means that the counts are sums over several steps. Otherwise, returns `
-/// per step`, or an empty string if there is only one step.
-pub(super) fn per_step(scale: Scale, suffix: &str) -> String {
-    if suffix.is_empty() && scale.steps.baseline.max(scale.steps.candidate) > 1 {
-        " per step".to_owned()
-    } else {
-        suffix.to_owned()
     }
 }
 

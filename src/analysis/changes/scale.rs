@@ -30,13 +30,14 @@ impl Scale {
     }
 
     /// Returns a divisor for counts over the compared steps, and a suffix for the formatted counts. If all counts are
-    /// divisible by the number of steps, the divisor is that number, so that counts are per step, and the suffix is
-    /// empty. Otherwise, the divisor is 1 and the suffix reads ` in 6 steps`.
+    /// divisible by the number of steps, the divisor is that number, and the suffix is ` per step`, or empty if there
+    /// is only one step. Otherwise, the divisor is 1 and the suffix reads ` in 6 steps`.
     pub(in crate::analysis) fn unit(self, counts: &[PerSide<u64>]) -> (PerSide<u64>, String) {
         let steps = self.steps.map(|steps| steps.max(1));
         let is_whole = |side: &Side| counts.iter().all(|c| c[*side].is_multiple_of(steps[*side]));
         if Side::BOTH.iter().all(is_whole) {
-            return (steps, String::new());
+            let suffix = if steps == PerSide::new(1, 1) { "" } else { " per step" };
+            return (steps, suffix.to_owned());
         }
         let shown = if steps.baseline == steps.candidate {
             steps.baseline.to_string()
@@ -88,7 +89,9 @@ mod tests {
     #[test]
     fn counts_are_per_step_if_all_steps_have_equally_many() {
         let steps = PerSide::new(6, 6);
-        assert_eq!(scale(6, 6).unit(&[PerSide::new(12, 0), steps]), (steps, String::new()));
+        let shown = |scale: Scale| scale.unit(&[PerSide::new(12, 0), steps]);
+        assert_eq!(shown(scale(6, 6)), (steps, " per step".to_owned()));
+        assert_eq!(shown(scale(1, 1)), (PerSide::new(1, 1), String::new()));
         let all = |shown: &str| (PerSide::new(1, 1), shown.to_owned());
         assert_eq!(scale(6, 6).unit(&[steps, PerSide::new(12, 1)]), all(" in 6 steps"));
         assert_eq!(scale(2, 5).unit(&[PerSide::new(3, 5)]), all(" in 2 → 5 steps"));

@@ -5,7 +5,7 @@ use super::draft::{Draft, Operand, Switched};
 use super::kind::ChangeKind;
 use super::optimizer::{self, Reason};
 use super::phrases::{
-    NAMED, counts_of, first, list, outermost_ops, per_step, short, sites, top_pair, value, within,
+    NAMED, counts_of, first, list, outermost_ops, short, sites, top_pair, value, within,
 };
 use super::rules::calls::{backend, is_read};
 use super::scale::Scale;
@@ -54,8 +54,7 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
         }
         ChangeKind::Compilation if draft.subject == Subject::Divided => {
             let count = draft.counts.unwrap_or_default();
-            let (unit, suffix) = scale.unit(&[count]);
-            let per = per_step(scale, &suffix);
+            let (unit, per) = scale.unit(&[count]);
             let two = counted(count.candidate / unit.candidate, "compiled function");
             format!("{two} instead of {}{per}", count.baseline / unit.baseline)
         }
@@ -116,8 +115,7 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             let is_added = !draft.names.candidate.is_empty();
             let side = if is_added { Side::Candidate } else { Side::Baseline };
             let verb = if is_added { "runs" } else { "no longer runs" };
-            let (unit, suffix) = scale.unit(&counts_of(draft));
-            let per = per_step(scale, &suffix);
+            let (unit, per) = scale.unit(&counts_of(draft));
             format!("The backward pass {verb} {} again{per}", list(&draft.names[side], unit[side]))
         }
         ChangeKind::Layers => layers(draft, scale),
@@ -126,14 +124,10 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             let is_added = draft.names.candidate.keys().any(|name| is_read(name));
             let names = if is_added { &draft.names.candidate } else { &draft.names.baseline };
             let verb = if is_added { "reads" } else { "no longer reads" };
-            let (unit, suffix) = scale.unit(&counts_of(draft));
+            let (unit, per) = scale.unit(&counts_of(draft));
             let side = if is_added { Side::Candidate } else { Side::Baseline };
-            let at = after_space(&position);
-            format!(
-                "The host {verb} a value of a tensor{at}: {}{}",
-                list(names, unit[side]),
-                per_step(scale, &suffix)
-            )
+            let (at, calls) = (after_space(&position), list(names, unit[side]));
+            format!("The host {verb} a value of a tensor{at}: {calls}{per}")
         }
         ChangeKind::InputPipeline if draft.subject == Subject::Copies => {
             let (one, two) = top_pair(draft);
@@ -175,14 +169,14 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             format!("Anomaly detection {verb} the results of the backward pass {sites}")
         }
         ChangeKind::Ops if counts_gradients(draft) => {
-            let (unit, suffix) = scale.unit(&counts_of(draft));
+            let (unit, per) = scale.unit(&counts_of(draft));
             let counts =
                 PerSide::from_fn(|side| draft.names[side].values().sum::<u64>() / unit[side]);
             let is_added = counts.candidate > counts.baseline;
             let side = if is_added { Side::Candidate } else { Side::Baseline };
             let count = counts.baseline.abs_diff(counts.candidate);
             let verb = if side == Side::Candidate { "get" } else { "no longer get" };
-            format!("{} {verb} a gradient{}", counted(count, "parameter"), per_step(scale, &suffix))
+            format!("{} {verb} a gradient{per}", counted(count, "parameter"))
         }
         ChangeKind::Ops if draft.subject == Subject::Order => {
             format!("The same calls run in a different order {sites}{}", after_space(&position))
@@ -214,12 +208,11 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
         ChangeKind::Allocator => {
             let side =
                 if draft.names.candidate.is_empty() { Side::Baseline } else { Side::Candidate };
-            let (unit, suffix) = scale.unit(&counts_of(draft));
+            let (unit, per) = scale.unit(&counts_of(draft));
             let calls: Vec<String> = draft.names[side]
                 .iter()
                 .map(|(name, count)| counted(count / unit[side], name))
                 .collect();
-            let per = per_step(scale, &suffix);
             format!(
                 "Only the {} calls the driver to allocate or free device memory: {}{per}",
                 side.word(),
@@ -230,10 +223,10 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             let is_added = draft.names.baseline.is_empty();
             let side = if is_added { Side::Candidate } else { Side::Baseline };
             let verb = if is_added { "waits" } else { "no longer waits" };
-            let (unit, suffix) = scale.unit(&counts_of(draft));
+            let (unit, per) = scale.unit(&counts_of(draft));
             let calls = list(&draft.names[side], unit[side]);
             let at = after_space(&position);
-            format!("The host {verb} for the GPU{at}: {calls}{}", per_step(scale, &suffix))
+            format!("The host {verb} for the GPU{at}: {calls}{per}")
         }
         ChangeKind::Streams => {
             let PerSide { baseline, candidate } = draft.counts.unwrap_or_default();
@@ -326,8 +319,7 @@ fn region_words(draft: &Draft, scale: Scale, noun: &str) -> String {
         count(other, "kernel"),
     ];
     let one = |mine: u64, theirs: u64| PerSide::seen_from(side, mine, theirs);
-    let (unit, suffix) = scale.unit(&[one(regions, calls), one(kernels, before)]);
-    let per = per_step(scale, &suffix);
+    let (unit, per) = scale.unit(&[one(regions, calls), one(kernels, before)]);
     let [regions, calls, kernels, before] =
         [regions / unit[side], calls / unit[other], kernels / unit[side], before / unit[other]];
     let what = counted(regions, noun);
@@ -391,15 +383,14 @@ fn attention(draft: &Draft, scale: Scale, sites: &str) -> String {
 fn layers(draft: &Draft, scale: Scale) -> String {
     let class = draft.subject.class();
     let count = draft.counts.unwrap_or_default();
-    let (unit, suffix) = scale.unit(&[count]);
-    let per = per_step(scale, &suffix);
+    let (unit, per) = scale.unit(&[count]);
     let [one, two] = Side::BOTH.map(|side| count[side] / unit[side]);
     format!("{two} instead of {one} {class} calls{per}")
 }
 
 /// A sentence such as `aten::relu instead of aten::gelu in Mlp (train.py: forward)`.
 fn replaced(draft: &Draft, scale: Scale, position: &str) -> String {
-    let (unit, suffix) = scale.unit(&counts_of(draft));
+    let (unit, per) = scale.unit(&counts_of(draft));
     let mut names = draft.names.baseline.keys().chain(draft.names.candidate.keys());
     let has_ops = names.any(|name| name.contains("::"));
     let only = PerSide::from_fn(|side| {
@@ -412,13 +403,12 @@ fn replaced(draft: &Draft, scale: Scale, position: &str) -> String {
         more.collect::<BTreeMap<String, u64>>()
     });
     let at = after_space(position);
-    let suffix = per_step(scale, &suffix);
     let [one, two] = Side::BOTH.map(|side| within(draft, side, &only[side]));
     match (only.baseline.is_empty(), only.candidate.is_empty()) {
         (true, true) => format!("The same calls run in a different order or nesting{at}"),
-        (true, false) => format!("Added{at}: {two}{suffix}"),
-        (false, true) => format!("Removed{at}: {one}{suffix}"),
-        (false, false) => format!("{two} instead of {one}{at}{suffix}"),
+        (true, false) => format!("Added{at}: {two}{per}"),
+        (false, true) => format!("Removed{at}: {one}{per}"),
+        (false, false) => format!("{two} instead of {one}{at}{per}"),
     }
 }
 
@@ -460,14 +450,11 @@ fn optimizer(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String {
         ),
         Reason::Zeroed(side) => {
             let verb = if side == Side::Candidate { "sets" } else { "no longer sets" };
-            let (unit, suffix) = scale.unit(&counts_of(draft));
+            let (unit, per) = scale.unit(&counts_of(draft));
             let ops = draft.names[side].iter().filter(|(name, _)| name.contains("::"));
             let ops = ops.map(|(name, &count)| (name.clone(), count)).collect();
-            format!(
-                "{name} {verb} gradients to zero instead of None: {}{}",
-                list(&ops, unit[side]),
-                per_step(scale, &suffix)
-            )
+            let calls = list(&ops, unit[side]);
+            format!("{name} {verb} gradients to zero instead of None: {calls}{per}")
         }
         Reason::Calls => format!("{name}: {}", replaced(draft, scale, "")),
     }
