@@ -73,9 +73,8 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
         }
         ChangeKind::Graphs => region_words(draft, scale, "graph launch"),
         ChangeKind::Precision if draft.subject == Subject::Autocast => {
-            let is_added = draft.names.baseline.is_empty();
-            let verb = if is_added { "sets" } else { "no longer sets" };
-            format!("torch.autocast {verb} the types of inputs{}", after_space(&position))
+            let (_, no_longer) = only_side(draft.names.baseline.is_empty());
+            format!("torch.autocast {no_longer}sets the types of inputs{}", after_space(&position))
         }
         ChangeKind::Precision => {
             let (one, two) = top_pair(draft);
@@ -112,22 +111,19 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
         }
         ChangeKind::Attention => attention(draft, scale, &sites),
         ChangeKind::Checkpointing => {
-            let is_added = !draft.names.candidate.is_empty();
-            let side = if is_added { Side::Candidate } else { Side::Baseline };
-            let verb = if is_added { "runs" } else { "no longer runs" };
+            let (side, no_longer) = only_side(!draft.names.candidate.is_empty());
             let (unit, per) = scale.unit(&counts_of(draft));
-            format!("The backward pass {verb} {} again{per}", list(&draft.names[side], unit[side]))
+            let calls = list(&draft.names[side], unit[side]);
+            format!("The backward pass {no_longer}runs {calls} again{per}")
         }
         ChangeKind::Layers => layers(draft, scale),
         ChangeKind::Optimizer => optimizer(diff, draft, scale),
         ChangeKind::HostRead => {
             let is_added = draft.names.candidate.keys().any(|name| is_read(name));
-            let names = if is_added { &draft.names.candidate } else { &draft.names.baseline };
-            let verb = if is_added { "reads" } else { "no longer reads" };
+            let (side, no_longer) = only_side(is_added);
             let (unit, per) = scale.unit(&counts_of(draft));
-            let side = if is_added { Side::Candidate } else { Side::Baseline };
-            let (at, calls) = (after_space(&position), list(names, unit[side]));
-            format!("The host {verb} a value of a tensor{at}: {calls}{per}")
+            let (at, calls) = (after_space(&position), list(&draft.names[side], unit[side]));
+            format!("The host {no_longer}reads a value of a tensor{at}: {calls}{per}")
         }
         ChangeKind::InputPipeline if draft.subject == Subject::Copies => {
             let (one, two) = top_pair(draft);
@@ -138,9 +134,7 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             )
         }
         ChangeKind::Arguments if draft.subject == Subject::Tensors => {
-            let is_added = draft.names.baseline.is_empty();
-            let no_longer = if is_added { "" } else { "no longer " };
-            let side = if is_added { Side::Candidate } else { Side::Baseline };
+            let (side, no_longer) = only_side(draft.names.baseline.is_empty());
             let names: Vec<&str> =
                 draft.names[side].keys().take(NAMED).map(String::as_str).collect();
             let is = if names.len() > 1 { "are" } else { "is" };
@@ -164,19 +158,16 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
         },
         ChangeKind::Collectives => replaced(draft, scale, "among the collectives"),
         ChangeKind::Ops if draft.subject == Subject::Anomaly => {
-            let is_added = draft.names.baseline.is_empty();
-            let verb = if is_added { "checks" } else { "no longer checks" };
-            format!("Anomaly detection {verb} the results of the backward pass {sites}")
+            let (_, no_longer) = only_side(draft.names.baseline.is_empty());
+            format!("Anomaly detection {no_longer}checks the results of the backward pass {sites}")
         }
         ChangeKind::Ops if counts_gradients(draft) => {
             let (unit, per) = scale.unit(&counts_of(draft));
             let counts =
                 PerSide::from_fn(|side| draft.names[side].values().sum::<u64>() / unit[side]);
-            let is_added = counts.candidate > counts.baseline;
-            let side = if is_added { Side::Candidate } else { Side::Baseline };
-            let count = counts.baseline.abs_diff(counts.candidate);
-            let verb = if side == Side::Candidate { "get" } else { "no longer get" };
-            format!("{} {verb} a gradient{per}", counted(count, "parameter"))
+            let (_, no_longer) = only_side(counts.candidate > counts.baseline);
+            let count = counted(counts.baseline.abs_diff(counts.candidate), "parameter");
+            format!("{count} {no_longer}get a gradient{per}")
         }
         ChangeKind::Ops if draft.subject == Subject::Order => {
             format!("The same calls run in a different order {sites}{}", after_space(&position))
@@ -194,9 +185,8 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             )
         }
         ChangeKind::Python if matches!(draft.subject, Subject::Schedule(_)) => {
-            let is_added = !draft.names.candidate.is_empty();
-            let verb = if is_added { "sets" } else { "no longer sets" };
-            format!("A schedule {verb} the learning rate{}", after_space(&position))
+            let (_, no_longer) = only_side(!draft.names.candidate.is_empty());
+            format!("A schedule {no_longer}sets the learning rate{}", after_space(&position))
         }
         ChangeKind::Python => replaced(draft, scale, &position) + &other_functions(draft),
         ChangeKind::Leak | ChangeKind::Memory | ChangeKind::Workspace => {
@@ -206,8 +196,7 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             draft.subject.sentence().to_owned()
         }
         ChangeKind::Allocator => {
-            let side =
-                if draft.names.candidate.is_empty() { Side::Baseline } else { Side::Candidate };
+            let (side, _) = only_side(!draft.names.candidate.is_empty());
             let (unit, per) = scale.unit(&counts_of(draft));
             let calls: Vec<String> = draft.names[side]
                 .iter()
@@ -220,26 +209,22 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
             )
         }
         ChangeKind::Synchronization => {
-            let is_added = draft.names.baseline.is_empty();
-            let side = if is_added { Side::Candidate } else { Side::Baseline };
-            let verb = if is_added { "waits" } else { "no longer waits" };
+            let (side, no_longer) = only_side(draft.names.baseline.is_empty());
             let (unit, per) = scale.unit(&counts_of(draft));
             let calls = list(&draft.names[side], unit[side]);
             let at = after_space(&position);
-            format!("The host {verb} for the GPU{at}: {calls}{per}")
+            format!("The host {no_longer}waits for the GPU{at}: {calls}{per}")
         }
         ChangeKind::Streams => {
             let PerSide { baseline, candidate } = draft.counts.unwrap_or_default();
             format!("GPU work runs on {candidate} instead of {baseline} streams")
         }
         ChangeKind::WarmUp if draft.marks != PerSide::default() => {
-            let side =
-                if draft.marks.candidate.compiling { Side::Candidate } else { Side::Baseline };
+            let (side, _) = only_side(draft.marks.candidate.compiling);
             format!("Only the {} compiles code in the measured steps", side.word())
         }
         ChangeKind::WarmUp => {
-            let is_added = draft.names.baseline.is_empty();
-            let side = if is_added { Side::Candidate } else { Side::Baseline };
+            let (side, _) = only_side(draft.names.baseline.is_empty());
             let calls = list(&draft.names[side], 1);
             format!("Only the {} loads GPU code in the measured steps: {calls}", side.word())
         }
@@ -251,6 +236,12 @@ pub(super) fn sentence(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String 
         }
         ChangeKind::Recording => recording(draft),
     }
+}
+
+/// The side that alone does what a sentence says, and what precedes the verb of the sentence: nothing, or `no longer `
+/// if the candidate does not do it.
+fn only_side(is_added: bool) -> (Side, &'static str) {
+    if is_added { (Side::Candidate, "") } else { (Side::Baseline, "no longer ") }
 }
 
 /// Puts a space before `words`; returns an empty string if `words` is empty.
@@ -306,11 +297,8 @@ fn switched(draft: &Draft) -> String {
 /// A sentence such as `2 compiled regions replace 279 calls per step`.
 fn region_words(draft: &Draft, scale: Scale, noun: &str) -> String {
     let is_removed = draft.subject == Subject::Side(Side::Baseline);
-    let (side, other) = if is_removed {
-        (Side::Baseline, Side::Candidate)
-    } else {
-        (Side::Candidate, Side::Baseline)
-    };
+    let (side, _) = only_side(!is_removed);
+    let other = side.other();
     let count = |side: Side, name: &str| draft.names[side].get(name).copied().unwrap_or_default();
     let [regions, calls, kernels, before] = [
         count(side, "region"),
@@ -449,12 +437,12 @@ fn optimizer(diff: &TraceDiff, draft: &Draft, scale: Scale) -> String {
             groups.baseline
         ),
         Reason::Zeroed(side) => {
-            let verb = if side == Side::Candidate { "sets" } else { "no longer sets" };
+            let (_, no_longer) = only_side(side == Side::Candidate);
             let (unit, per) = scale.unit(&counts_of(draft));
             let ops = draft.names[side].iter().filter(|(name, _)| name.contains("::"));
             let ops = ops.map(|(name, &count)| (name.clone(), count)).collect();
             let calls = list(&ops, unit[side]);
-            format!("{name} {verb} gradients to zero instead of None: {calls}{per}")
+            format!("{name} {no_longer}sets gradients to zero instead of None: {calls}{per}")
         }
         Reason::Calls => format!("{name}: {}", replaced(draft, scale, "")),
     }
