@@ -11,7 +11,7 @@
 //! >> aten::linear
 //! ```
 
-use super::change::{FusionEvidence, KernelChange};
+use super::change::{FusionEvidence, KernelChange, Part};
 use super::explain::{self, put_together};
 use super::leaves::Leaf;
 use super::pieces::Pieces;
@@ -29,14 +29,6 @@ pub(super) struct OneSided {
     pub(super) kernels: Vec<CallId>,
 }
 
-/// The kernels of two matched ops on both sides, including the absorbed kernels, and the resulting change of the kernel
-/// count.
-pub(super) struct Absorbed {
-    pub(super) node: MergedId,
-    pub(super) kernels: PerSide<Vec<CallId>>,
-    pub(super) change: KernelChange,
-}
-
 /// A matched op absorbs fewer than this many ops with the same name.
 const MOST: usize = 8;
 
@@ -48,9 +40,9 @@ struct Beside {
     behind: Option<usize>,
 }
 
-/// Finds all matched ops that absorbed unmatched kernels directly before or after them. Each kernel is
-/// absorbed by at most one op.
-pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
+/// Finds all matched ops that absorbed unmatched kernels directly before or after them, with the kernels of the op on
+/// both sides, including the absorbed kernels. Each kernel is absorbed by at most one op.
+pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Part> {
     let mut beside: BTreeMap<(usize, Side), Beside> = BTreeMap::new();
     for (at, run) in runs.iter().enumerate() {
         let [before, behind] = neighbours(pieces, run.side, &run.kernels);
@@ -84,7 +76,7 @@ pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
             let run = [near.before, near.behind].into_iter().flatten();
             let mut holding = run.filter(|&at| runs[at].kernels.contains(&taken[0]));
             if let Some(run) = holding.next() {
-                found.push(Absorbed { node: runs[run].node, kernels, change });
+                found.push(Part { node: runs[run].node, kernels, change });
             }
         }
     }
@@ -94,11 +86,7 @@ pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
 
 /// Finds fusions among unmatched kernels. Unmatched kernels of the two sides are compared if they run between the same
 /// two matched ops, even at different depths of the tree.
-fn facing(
-    pieces: &Pieces<'_>,
-    runs: &[OneSided],
-    used: &BTreeSet<(Side, CallId)>,
-) -> Vec<Absorbed> {
+fn facing(pieces: &Pieces<'_>, runs: &[OneSided], used: &BTreeSet<(Side, CallId)>) -> Vec<Part> {
     let mut gaps: BTreeMap<(usize, usize), PerSide<Vec<usize>>> = BTreeMap::new();
     for (at, run) in runs.iter().enumerate() {
         let is_free = run.kernels.iter().all(|&kernel| !used.contains(&(run.side, kernel)));
@@ -122,7 +110,7 @@ fn facing(
             return None;
         }
         let change = explain::change(pieces, &kernels);
-        matches!(change, KernelChange::FusedIn(..)).then_some(Absorbed { node, kernels, change })
+        matches!(change, KernelChange::FusedIn(..)).then_some(Part { node, kernels, change })
     });
     judged.collect()
 }
@@ -211,9 +199,7 @@ fn neighbours(pieces: &Pieces<'_>, side: Side, kernels: &[CallId]) -> [Option<us
         return [None, None];
     };
     let Some(thread) = tree.ancestors(first).last() else { return [None, None] };
-    let is_piece = |&call: &CallId| {
-        pieces.ledger.row_index(pieces.diff, side, call).is_some() && pieces.has(side, call)
-    };
+    let is_piece = |&call: &CallId| pieces.is_piece(side, call);
     let pair = |call: CallId| {
         let row = pieces.ledger.row_index(pieces.diff, side, call)?;
         let calls = &pieces.ledger.rows()[row].calls;

@@ -1,6 +1,8 @@
 //! How the number of kernels at a node differs between the sides.
 
-use crate::side::Side;
+use crate::diff::MergedId;
+use crate::side::{PerSide, Side};
+use crate::tree::CallId;
 
 /// Minimum number of instances that must agree for a fusion to be reported outside of compiled regions.
 pub(super) const ENOUGH: usize = 2;
@@ -12,6 +14,13 @@ pub enum KernelChange {
     FusedIn(Side, FusionEvidence),
     /// The counts differ for an unknown reason.
     Count,
+}
+
+/// Kernels of both sides that do the same work, and how their number differs.
+pub(super) struct Part {
+    pub(super) node: MergedId,
+    pub(super) kernels: PerSide<Vec<CallId>>,
+    pub(super) change: KernelChange,
 }
 
 /// The evidence that one side fused the work of several ops.

@@ -64,11 +64,10 @@ pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
             }
         }
     }
-    for taken in absorbed::find(pieces, &one_sided) {
-        add(taken.node, taken.kernels, taken.change, ENOUGH);
-    }
-    for part in regions::parts(pieces) {
-        add(part.node, part.kernels, part.change, 1);
+    let absorbed = absorbed::find(pieces, &one_sided).into_iter().map(|part| (part, ENOUGH));
+    let in_regions = regions::parts(pieces).into_iter().map(|part| (part, 1));
+    for (part, enough) in absorbed.chain(in_regions) {
+        add(part.node, part.kernels, part.change, enough);
     }
     instances.order_by_key(|instance| instance.node);
     instances

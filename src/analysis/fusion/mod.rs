@@ -128,8 +128,9 @@ fn row(
 ) -> FusionRow {
     let first = group[0];
     let time = |side: Side| {
+        // Host time is the duration of an op including nested calls.
         let events = group.iter().flat_map(|instance| &instance.kernels[side]);
-        events.map(|&event| pieces.time(side, event)).sum()
+        events.map(|&event| pieces.diff.tree(side).duration(event)).sum()
     };
     FusionRow {
         path: first.path.clone(),

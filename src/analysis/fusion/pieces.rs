@@ -14,7 +14,7 @@ use crate::analysis::categories::CategoryTable;
 use crate::diff::TraceDiff;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
-use crate::trace::{ByName, Category, Nanos};
+use crate::trace::{ByName, Category};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::ops::Range;
 
@@ -53,17 +53,14 @@ impl<'a> Pieces<'a> {
             Measure::GpuTime => {
                 let kind = tree.event(event).map(|event| tree.trace().category(event));
                 kind == Some(Category::Kernel)
-                    && !matches!(
-                        self.categories.rules().name(self.categories.of(self.diff, side, event).id),
-                        "memcpy" | "memset"
-                    )
+                    && !matches!(self.categories.name(self.diff, side, event), "memcpy" | "memset")
             }
         }
     }
 
-    /// Duration of a piece: of the kernel, or of the op including nested calls.
-    pub(super) fn time(&self, side: Side, event: CallId) -> Nanos {
-        self.diff.tree(side).duration(event)
+    /// Whether a call is a measured event and a piece of work.
+    pub(super) fn is_piece(&self, side: Side, call: CallId) -> bool {
+        self.ledger.row_index(self.diff, side, call).is_some() && self.has(side, call)
     }
 
     /// Whether there is a piece at or below a call.

@@ -13,10 +13,10 @@
 //! nearby kernel if its name mentions an op that is assigned to the nearby kernel. For example, the second kernel of a
 //! two-step reduction has no ops of its own. Ops and kernels that cannot be matched by name remain unassigned.
 
-use super::change::{FusionEvidence, KernelChange};
+use super::change::{FusionEvidence, KernelChange, Part};
 use super::leaves::Leaf;
 use super::pieces::Pieces;
-use crate::diff::{MergedId, Region};
+use crate::diff::Region;
 use crate::side::PerSide;
 use crate::tree::CallId;
 use rustc_hash::FxHashMap;
@@ -26,15 +26,9 @@ use std::ops::Range;
 /// greedily, in order.
 const LONGEST: usize = 4_000_000;
 
-/// A part of a region: a kernel, with the kernels joined to it and its assigned ops, or all unassigned kernels and ops
-/// of the region.
-pub(super) struct Part {
-    pub(super) node: MergedId,
-    pub(super) kernels: PerSide<Vec<CallId>>,
-    pub(super) change: KernelChange,
-}
-
-/// The parts of all compiled regions. A kernel with exactly one assigned op is omitted, because nothing was fused.
+/// The parts of all compiled regions. A part is a kernel, with the kernels joined to it and its assigned ops, or all
+/// unassigned kernels and ops of the region. A kernel with exactly one assigned op is omitted, because nothing was
+/// fused.
 pub(super) fn parts(pieces: &Pieces<'_>) -> Vec<Part> {
     pieces.diff.regions().iter().flat_map(|region| of_region(pieces, region)).collect()
 }
@@ -42,7 +36,7 @@ pub(super) fn parts(pieces: &Pieces<'_>) -> Vec<Part> {
 fn of_region(pieces: &Pieces<'_>, region: &Region) -> Vec<Part> {
     let (diff, side) = (pieces.diff, region.side);
     let inside = |side, call: CallId| -> Vec<CallId> {
-        diff.tree(side).subtree(call).filter(|&below| is_piece(pieces, side, below)).collect()
+        diff.tree(side).subtree(call).filter(|&below| pieces.is_piece(side, below)).collect()
     };
     let fused = pieces.leaves.of(side, &inside(side, region.call));
     let replaced: Vec<CallId> =
@@ -94,10 +88,6 @@ fn of_region(pieces: &Pieces<'_>, region: &Region) -> Vec<Part> {
         parts.push(part(open, unexplained, KernelChange::Count));
     }
     parts
-}
-
-fn is_piece(pieces: &Pieces<'_>, side: crate::side::Side, call: CallId) -> bool {
-    pieces.ledger.row_index(pieces.diff, side, call).is_some() && pieces.has(side, call)
 }
 
 /// The assignment of replaced ops to the kernels of a region.
