@@ -3,7 +3,6 @@
 use crate::analysis::account::{Ledger, Row, RowKind};
 use crate::analysis::categories::CategoryTable;
 use crate::analysis::efficiency::{Efficiency, TraceEfficiency};
-use crate::analysis::grouped::Grouped;
 use crate::analysis::kernel_facts::{KernelFacts, Role};
 use crate::analysis::precision::Precision;
 use crate::analysis::pytorch::PYTORCH;
@@ -55,8 +54,7 @@ pub(super) fn groups<'a>(
     categories: &'a CategoryTable,
     is_changed: &FxHashSet<usize>,
 ) -> Vec<(Key, Group<'a>)> {
-    type Ids = (usize, bool);
-    let mut groups: Grouped<Ids, Key, Group<'a>> = Grouped::new();
+    let mut groups: BTreeMap<Key, Group<'a>> = BTreeMap::new();
     for (at, row) in ledger.rows().iter().enumerate() {
         let events = PerSide::from_fn(|side| {
             let all = row.events[side].iter().copied();
@@ -72,20 +70,18 @@ pub(super) fn groups<'a>(
             continue;
         };
         let ops = PerSide::from_fn(|side| row.calls[side].map(|call| dispatcher(diff, side, call)));
-        let is_changed = is_changed.contains(&at);
-        let key = || key(diff, row, &ops, is_changed);
+        let key = key(diff, row, &ops, is_changed.contains(&at));
         let category = || categories.name(diff, of, longest);
-        let empty =
-            |_: &Key| Group { category: category(), sides: PerSide::default(), rows: Vec::new() };
-        let group = groups.entry((at, is_changed), key, empty);
+        let empty = || Group { category: category(), sides: PerSide::default(), rows: Vec::new() };
+        let group = groups.entry(key).or_insert_with(empty);
         group.rows.push(at);
         for side in Side::BOTH {
             let here = &mut group.sides[side];
             let own = efficiency[side].of_events(&events[side]);
             here.efficiency.absorb(&own);
             here.time += own.time;
-            here.calls.extend(ops[side].filter(|_| !events[side].is_empty()));
             if let Some(op) = ops[side].filter(|_| !events[side].is_empty()) {
+                here.calls.insert(op);
                 let larger = here.largest.is_none_or(|(time, _)| own.time > time);
                 here.largest = if larger { Some((own.time, op)) } else { here.largest };
             }
@@ -95,7 +91,7 @@ pub(super) fn groups<'a>(
             }
         }
     }
-    groups.into_sorted().collect()
+    groups.into_iter().collect()
 }
 
 /// The op in `pytorch.toml` that chose the implementation to which a call belongs; if there is none, the call itself.
