@@ -66,13 +66,7 @@ pub(crate) fn short_name(full: &str) -> String {
         return with_details(base, [function.as_deref(), type_name(), None]);
     }
     // In a name without template arguments, types and tile are words of the name itself.
-    let is_tensile = base.starts_with("Cijk_");
-    let kept = base.split('_').take_while(|word| {
-        // Tensile writes the types as capital letters.
-        let is_types =
-            (1..=3).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_uppercase());
-        !(is_detail(word, tile) || is_tensile && is_types)
-    });
+    let kept = base.split('_').take_while(|word| !is_detail(word, tile));
     let kept = kept.collect::<Vec<_>>().join("_");
     if kept.is_empty() || kept.len() == base.len() {
         return cut(&base);
