@@ -21,20 +21,15 @@ pub(super) struct Region {
     pub(super) parent: Option<usize>,
 }
 
-/// A path of region names, stored as the path of the enclosing region and the name of the innermost region.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct PathKey {
-    above: Option<PathId>,
-    name: String,
-}
+/// A path of region names: the path of the enclosing region, and the name of the innermost region.
+type Path = (Option<PathId>, String);
 
 /// The regions of one trace.
 #[derive(Debug, Default)]
 pub(super) struct Regions {
     /// All regions, sorted by thread, then by start time.
     pub(super) all: Vec<Region>,
-    /// For each path, the path of the enclosing region and the name of the innermost region.
-    pub(super) paths: Vec<(Option<PathId>, String)>,
+    pub(super) paths: Vec<Path>,
     /// For each thread, the times at which the innermost region changes, each with the new innermost region.
     innermost: BTreeMap<ThreadId, Vec<(Nanos, Option<usize>)>>,
 }
@@ -50,7 +45,7 @@ impl Regions {
             }
         }
         let mut regions = Regions::default();
-        let mut paths: FxHashMap<PathKey, PathId> = FxHashMap::default();
+        let mut paths: FxHashMap<Path, PathId> = FxHashMap::default();
         let mut names: FxHashMap<TextId, String> = FxHashMap::default();
         for (thread, mut of_thread) in found {
             of_thread.sort_unstable();
@@ -60,11 +55,11 @@ impl Regions {
                 regions.close(&mut open, &mut changes, start);
                 let parent = open.last().copied();
                 let above = parent.map(|parent| regions.all[parent].path);
-                let name = names.entry(name).or_insert_with(|| plain(trace.text(name))).clone();
+                let name = names.entry(name).or_insert_with(|| plain(trace.text(name)));
                 let next = regions.paths.len();
-                let path = *paths.entry(PathKey { above, name: name.clone() }).or_insert(next);
+                let path = *paths.entry((above, name.clone())).or_insert(next);
                 if path == next {
-                    regions.paths.push((above, name));
+                    regions.paths.push((above, name.clone()));
                 }
                 open.push(regions.all.len());
                 changes.push((start, Some(regions.all.len())));
