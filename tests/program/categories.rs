@@ -277,7 +277,7 @@ fn category_times_of_the_mi300x_and_h100_pairs_match_known_figures() {
         let Some(paths) = traces::platform_pair(model) else { return };
         compare_files(paths, |analysis| {
             assert_eq!(
-                unclassified(analysis.diff(), analysis.ledger(), analysis.categories()),
+                unclassified(analysis.diff(), analysis.ledger(), analysis.categories()).totals(),
                 PerSide::default(),
                 "{model}"
             );
@@ -378,8 +378,8 @@ fn the_share_of_unclassified_time_of_every_real_trace_is_below_one_percent() {
     for pair in traces::real_and_unlike_pairs() {
         compare_files(pair.as_ref(), |analysis| {
             for side in Side::BOTH {
-                let part =
-                    unclassified(analysis.diff(), analysis.ledger(), analysis.categories())[side];
+                let part = unclassified(analysis.diff(), analysis.ledger(), analysis.categories());
+                let part = part.total(side);
                 let all = analysis.account().totals[side].time;
                 let path = pair[side].display();
                 assert!(part.0 * 100 <= all.0, "{path}: {part} of {all} us");

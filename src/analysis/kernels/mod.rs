@@ -100,19 +100,15 @@ pub fn by_kernel(diff: &TraceDiff, ledger: &Ledger, categories: &CategoryTable) 
     rows
 }
 
-/// Time of the unclassified events on each side.
-pub fn unclassified(
-    diff: &TraceDiff,
-    ledger: &Ledger,
-    categories: &CategoryTable,
-) -> PerSide<Nanos> {
-    let mut time = PerSide::default();
+/// The unclassified events.
+pub fn unclassified(diff: &TraceDiff, ledger: &Ledger, categories: &CategoryTable) -> Tally {
+    let mut found = Tally::default();
     for (side, event) in accounted(ledger) {
         if categories.of(diff, side, event).id == CategoryId::UNCLASSIFIED {
-            time[side] += ledger.time_of(diff, side, event);
+            found.add(side, event, ledger.time_of(diff, side, event));
         }
     }
-    time
+    found
 }
 
 pub(super) fn note_unclassified(
@@ -121,14 +117,12 @@ pub(super) fn note_unclassified(
     categories: &CategoryTable,
     notes: &mut Notes,
 ) {
-    let is_unclassified = |&(side, event): &(Side, CallId)| {
-        categories.of(diff, side, event).id == CategoryId::UNCLASSIFIED
-    };
-    let events = accounted(ledger).filter(is_unclassified).count() as u64;
-    let (time, totals) = (unclassified(diff, ledger, categories), ledger.account().totals);
+    let found = unclassified(diff, ledger, categories);
+    let (time, totals) = (found.totals(), ledger.account().totals);
     let share = |side: Side| 100.0 * time[side].0 as f64 / (totals[side].time.0 as f64).max(1.0);
     let is_reported = Side::BOTH.into_iter().any(|side| share(side) >= LEAST_SHARE);
-    let events = if is_reported { events } else { 0 };
+    let count = (found.count(Side::Baseline) + found.count(Side::Candidate)) as u64;
+    let events = if is_reported { count } else { 0 };
     let message = format!(
         "{} could not be classified: {:.2}% of the baseline time, {:.2}% of the candidate time",
         counted(events, "event"),
