@@ -153,23 +153,19 @@ struct Above {
     /// Category of the nearest autograd node or module, and whether it comes from a node or from a module.
     context: Option<(usize, CategorySource)>,
     is_optimizer: bool,
+    /// Whether the call is in `zero_grad` or `aten::zero_`, which clear gradients or other tensors. Clearing does not
+    /// count as optimizer work, although `zero_grad` is recorded as a part of the optimizer.
     clears_gradients: bool,
 }
 
-/// A function that evaluates one kind of evidence about a call. Returns the category and its source, or `None` if the
-/// call has no evidence of this kind.
-type Look<J> = fn(&mut J, CallId) -> Option<(usize, CategorySource)>;
-
 impl Judge<'_> {
     fn category(&mut self, call: CallId) -> EventCategory {
-        let evidence: [Look<Self>; 5] = [
-            Self::by_event,
-            Self::by_compiler,
-            Self::by_op,
-            Self::by_context,
-            Self::by_kernel_name,
-        ];
-        let found = evidence.iter().find_map(|look| look(self, call));
+        let found = self
+            .by_event(call)
+            .or_else(|| self.by_kernel(Role::Generated, call))
+            .or_else(|| self.by_op(call))
+            .or_else(|| self.above(call).context)
+            .or_else(|| self.by_kernel(Role::Kernel, call));
         let found = self.by_optimizer(call, found).or(found);
         found.map_or(NOTHING, |(category, source)| EventCategory {
             id: CategoryId(category as u16),
@@ -198,13 +194,13 @@ impl Judge<'_> {
         kind.map(|category| (category, CategorySource::Event))
     }
 
-    /// Classifies a compiler-generated pointwise or reduction kernel by the list of ops in its name. The op above such
-    /// a kernel is ignored, because the kernel may merely prepare values for that op.
-    fn by_compiler(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
+    /// Classifies a kernel by its name. The op above a compiler-generated pointwise or reduction kernel is ignored,
+    /// because the kernel may merely prepare values for that op.
+    fn by_kernel(&mut self, role: Role, call: CallId) -> Option<(usize, CategorySource)> {
         if self.tree.kind(call) != CallKind::Gpu {
             return None;
         }
-        self.look_up(Role::Generated, call).map(|category| (category, CategorySource::KernelName))
+        self.look_up(role, call).map(|category| (category, CategorySource::KernelName))
     }
 
     /// Classifies a call by the op with the greatest strength at or above the call. Among equally strong ops, the
@@ -215,17 +211,6 @@ impl Judge<'_> {
         let above = self.above(call).op;
         let best = self.stronger(own, above);
         best.map(|category| (category, CategorySource::Op))
-    }
-
-    /// Classifies a call by the nearest autograd node or module above the call.
-    fn by_context(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
-        self.above(call).context
-    }
-
-    fn by_kernel_name(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
-        let is_gpu = self.tree.kind(call) == CallKind::Gpu;
-        let category = if is_gpu { self.look_up(Role::Kernel, call)? } else { return None };
-        Some((category, CategorySource::KernelName))
     }
 
     /// Assigns pointwise work, reductions and copies in an optimizer step to the optimizer category. For example,
@@ -240,20 +225,15 @@ impl Judge<'_> {
             source != CategorySource::Event
                 && matches!(strength, Strength::Weak | Strength::Generic)
         });
-        if !serves_others || !self.is_in_optimizer(call) || self.clears_gradients(call) {
+        if !serves_others {
+            return None;
+        }
+        let above = self.above(call);
+        let is_optimizer = self.phases.phase(call) == Phase::TrainOptimizer || above.is_optimizer;
+        if !is_optimizer || above.clears_gradients {
             return None;
         }
         Some((self.rules.named(OPTIMIZER)?, CategorySource::Optimizer))
-    }
-
-    fn is_in_optimizer(&mut self, call: CallId) -> bool {
-        self.phases.phase(call) == Phase::TrainOptimizer || self.above(call).is_optimizer
-    }
-
-    /// Whether a call is below `zero_grad` or `aten::zero_`, which clear gradients or other tensors. Clearing does not
-    /// count as optimizer work, although `zero_grad` is recorded as a part of the optimizer.
-    fn clears_gradients(&mut self, call: CallId) -> bool {
-        self.above(call).clears_gradients
     }
 
     fn above(&mut self, call: CallId) -> Above {
