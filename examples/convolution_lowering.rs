@@ -43,7 +43,9 @@ fn show(row: &PortingRow, names: [&String; 2], out: &mut impl Write) -> std::io:
     writeln!(out, "{} of {tensors} in {} ({})", row.name, row.module, row.explained.label())?;
     for side in Side::BOTH {
         let calls = row.calls[side].max(1);
-        let kernels: Vec<String> = row.roles[side]
+        let known = &row.kernels[side];
+        let kernels: Vec<String> = known
+            .roles
             .iter()
             .map(|(role, &(count, time))| {
                 let each = time.as_micros() / calls as f64;
@@ -53,9 +55,9 @@ fn show(row: &PortingRow, names: [&String; 2], out: &mut impl Write) -> std::io:
         let per_call = row.time[side].as_micros() / calls as f64;
         write!(out, "  {:10} {per_call:>9.1} µs per call, {calls} calls: ", names[side as usize])?;
         writeln!(out, "{}", kernels.join(", "))?;
-        let mut facts = vec![row.libraries[side].clone()];
-        facts.extend(row.generation[side].map(|generation| format!("for {}", generation.name)));
-        facts.extend(row.precision[side].map(str::to_owned));
+        let mut facts = vec![known.libraries.clone()];
+        facts.extend(known.generation.map(|generation| format!("for {}", generation.name)));
+        facts.extend(known.precision.map(str::to_owned));
         facts.extend(row.peak_pct[side].map(|pct| format!("{pct:.0}% of the peak")));
         facts.extend(row.not_work_pct(side).map(|pct| format!("{pct:.0}% is not the convolution")));
         facts.retain(|fact| !fact.is_empty());

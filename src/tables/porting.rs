@@ -95,31 +95,31 @@ fn kernels() -> Columns<Analysis, PortingRow> {
             "library_*",
             TEXT,
             "libraries that run the op, according to the names of its kernels",
-            |_: &Analysis, r: &PortingRow, side| r.libraries[side].as_str().into(),
+            |_: &Analysis, r: &PortingRow, side| r.kernels[side].libraries.as_str().into(),
         )
         .sides(
             "generation_*",
             WORD,
             "GPU generation that the longest kernel was written for",
-            |_, r, side| r.generation[side].map(|of| of.name).into(),
+            |_, r, side| r.kernels[side].generation.map(|of| of.name).into(),
         )
         .sides("alignment_*", WHOLE, "alignment of the longest kernel, in elements", |_, r, side| {
-            r.alignment[side].into()
+            r.kernels[side].alignment.into()
         })
         .sides(
             "precision_*",
             WORD,
             "precision in which the longest kernel multiplies",
-            |_, r, side| r.precision[side].into(),
+            |_, r, side| r.kernels[side].precision.into(),
         )
         .sides("kernel_*", TEXT, "short name of the longest kernel", |_, r, side| {
-            r.kernel[side].as_str().into()
+            r.kernels[side].main.as_str().into()
         })
         .sides(
             "kernels_per_call_*",
             JSON,
             "number of kernels per call by role: `work`, `memset`, `layout`, `im2col`, `fill`, `split-K`, `bias`, `cast`",
-            |_, r, side| per_call(&r.roles[side], r.calls[side]),
+            |_, r, side| per_call(&r.kernels[side].roles, r.calls[side]),
         )
         .sides(
             "not_work_pct_*",

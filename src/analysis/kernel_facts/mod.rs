@@ -31,8 +31,6 @@ pub struct KernelFacts<'n> {
     pub variant: Option<&'static str>,
     /// What the kernel does within the op that launches it.
     pub role: Role,
-    /// Whether several blocks compute parts of the same sum.
-    pub is_split_k: bool,
 }
 
 /// A GPU generation.
@@ -176,7 +174,6 @@ impl<'n> KernelFacts<'n> {
             |rule: &&Rule| rule.input_bits.is_none() || rule.input_bits == bits && rule.fits(name);
         let generation = RULES.generation.iter().filter(is_of_inputs).find(|rule| rule.fits(name));
         let role = first(&RULES.role, name);
-        let lower = name.to_ascii_lowercase();
         KernelFacts {
             library: first(&RULES.library, name),
             generation: generation.and_then(|rule| {
@@ -193,7 +190,6 @@ impl<'n> KernelFacts<'n> {
                 .into_iter()
                 .find(|known| role == Some(known.label()))
                 .unwrap_or(Role::Work),
-            is_split_k: lower.contains("splitk") || lower.contains("split_k"),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Divides the difference of a group of ops into what the hardware explains and the software's part.
 
-use super::gather::{self, Group, Key};
+use super::gather::{Group, Key};
 use super::hints::{Evidence, hints};
 use super::row::{Differs, Explained, PortingRow};
 use crate::analysis::changes::Scale;
@@ -45,7 +45,6 @@ impl Compared<'_> {
             is_16_bit: matches!(inputs[side], Some(Precision::Fp16 | Precision::Bf16)),
         });
         let hints = hints(&evidence, class == "convolution");
-        let of_kernels = |pick: fn(&gather::Kernels) -> String| kernels.as_ref().map(pick);
         PortingRow {
             calls: sides.as_ref().map(|here| here.calls.len() as u64),
             time,
@@ -57,14 +56,7 @@ impl Compared<'_> {
             software,
             peak_pct: sides.as_ref().map(|here| here.efficiency.roofline_pct()),
             bound: Side::BOTH.into_iter().find_map(|side| sides[side].efficiency.bound()),
-            libraries: of_kernels(|kernels| kernels.libraries.clone()),
-            generation: kernels.as_ref().map(|kernels| kernels.generation),
-            alignment: kernels.as_ref().map(|kernels| kernels.alignment),
-            precision: kernels.as_ref().map(|kernels| kernels.precision),
-            variant: kernels.as_ref().map(|kernels| kernels.variant),
-            tile: of_kernels(|kernels| kernels.tile.clone()),
-            kernel: of_kernels(|kernels| kernels.main.clone()),
-            roles: kernels.map(|kernels| kernels.roles),
+            kernels,
             hints,
             rows: group.rows.clone(),
             largest: sides.as_ref().map(|here| here.largest.map(|(_, call)| call)),

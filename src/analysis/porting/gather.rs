@@ -3,7 +3,7 @@
 use crate::analysis::account::{Ledger, Row, RowKind};
 use crate::analysis::categories::CategoryTable;
 use crate::analysis::efficiency::{Efficiency, TraceEfficiency};
-use crate::analysis::kernel_facts::{KernelFacts, Role};
+use crate::analysis::kernel_facts::{Generation, KernelFacts, Role};
 use crate::analysis::precision::Precision;
 use crate::analysis::pytorch::PYTORCH;
 use crate::analysis::steps::StepPairs;
@@ -127,16 +127,24 @@ fn key(diff: &TraceDiff, row: &Row, ops: &PerSide<Option<CallId>>, is_changed: b
 
 /// What the kernels of a group on one side are.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Kernels {
-    pub(super) libraries: String,
-    pub(super) generation: Option<crate::analysis::kernel_facts::Generation>,
-    pub(super) alignment: Option<u32>,
-    pub(super) precision: Option<&'static str>,
-    pub(super) variant: Option<&'static str>,
-    pub(super) tile: String,
-    pub(super) is_split_k: bool,
-    pub(super) roles: BTreeMap<Role, (u64, Nanos)>,
-    pub(super) main: String,
+#[doc(hidden)]
+pub struct Kernels {
+    /// The libraries that contain them, the one with the most time first.
+    pub libraries: String,
+    /// The GPU generation that the longest kernel was written for.
+    pub generation: Option<Generation>,
+    /// The alignment that the longest kernel requires, in elements.
+    pub alignment: Option<u32>,
+    /// The precision in which the longest kernel multiplies.
+    pub precision: Option<&'static str>,
+    /// The variant of the longest kernel, such as `in registers`.
+    pub variant: Option<&'static str>,
+    /// The tile of the longest kernel; may be empty.
+    pub tile: String,
+    /// Number and time of the kernels in each role.
+    pub roles: BTreeMap<Role, (u64, Nanos)>,
+    /// The name of the longest kernel, shortened.
+    pub main: String,
 }
 
 impl Events<'_> {
@@ -172,7 +180,6 @@ impl Events<'_> {
             if facts.role == Role::Work && main.is_none_or(|(most, ..)| time > most) {
                 main = Some((time, name, facts));
             }
-            found.is_split_k |= facts.role == Role::SplitK;
         }
         let mut named: Vec<(&str, Nanos)> = libraries.into_iter().collect();
         named.sort_by_key(|&(name, time)| (std::cmp::Reverse(time), name));

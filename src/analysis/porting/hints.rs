@@ -46,7 +46,7 @@ pub(super) fn hints(sides: &PerSide<Evidence<'_>>, is_convolution: bool) -> Vec<
     for side in Side::BOTH {
         let mut add = |text: String| found.push(Hint { side: Some(side), text });
         let here = &sides[side];
-        let Kernels { roles, variant, generation, alignment, is_split_k, .. } = here.kernels;
+        let Kernels { roles, variant, generation, alignment, .. } = here.kernels;
         let share = |role: Role| {
             let time = roles.get(&role).map_or(0, |(_, time)| time.0);
             time as f64 / here.time.0.max(1) as f64
@@ -71,7 +71,7 @@ pub(super) fn hints(sides: &PerSide<Evidence<'_>>, is_convolution: bool) -> Vec<
                 add(text("older", &[("generation", kernel.name)]));
             }
         }
-        if *is_split_k && share(Role::SplitK) > LARGE {
+        if share(Role::SplitK) > LARGE {
             add(text("split_k", &[]));
         }
     }

@@ -18,6 +18,7 @@ mod gather;
 mod hints;
 mod row;
 
+pub use gather::Kernels;
 pub use hints::Hint;
 pub use row::{Differs, Explained, PortingRow, PortingSums, Unfused};
 

@@ -1,5 +1,6 @@
 //! The values of the comparison of two platforms: a row for each group of ops, and the sums over rows.
 
+use super::gather::Kernels;
 use super::hints::Hint;
 use crate::analysis::comparability::Comparability;
 use crate::analysis::efficiency::Bound;
@@ -7,7 +8,6 @@ use crate::analysis::kernel_facts::{Generation, Role};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
-use std::collections::BTreeMap;
 
 /// What differs between two platforms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,22 +91,8 @@ pub struct PortingRow {
     pub peak_pct: PerSide<Option<f64>>,
     /// What limits the op at the peaks.
     pub bound: Option<Bound>,
-    /// The libraries that run it, the one with the most time first.
-    pub libraries: PerSide<String>,
-    /// The GPU generation that the longest kernel was written for.
-    pub generation: PerSide<Option<Generation>>,
-    /// The alignment that the longest kernel requires, in elements.
-    pub alignment: PerSide<Option<u32>>,
-    /// The precision in which the longest kernel multiplies.
-    pub precision: PerSide<Option<&'static str>>,
-    /// The variant of the longest kernel, such as `in registers`.
-    pub variant: PerSide<Option<&'static str>>,
-    /// The tile of the longest kernel; may be empty.
-    pub tile: PerSide<String>,
-    /// The name of the longest kernel, shortened.
-    pub kernel: PerSide<String>,
-    /// Number and time of the kernels in each role.
-    pub roles: PerSide<BTreeMap<Role, (u64, Nanos)>>,
+    /// What its kernels are.
+    pub kernels: PerSide<Kernels>,
     /// What to try.
     pub hints: Vec<Hint>,
     /// The call with the most time on each side.
@@ -123,8 +109,9 @@ impl PortingRow {
 
     /// The share of the time that is spent on anything but the work itself, such as layouts and memsets, in percent.
     pub fn not_work_pct(&self, side: Side) -> Option<f64> {
-        let all: Nanos = self.roles[side].values().map(|&(_, time)| time).sum();
-        let work = self.roles[side].get(&Role::Work).map_or(Nanos::ZERO, |&(_, time)| time);
+        let roles = &self.kernels[side].roles;
+        let all: Nanos = roles.values().map(|&(_, time)| time).sum();
+        let work = roles.get(&Role::Work).map_or(Nanos::ZERO, |&(_, time)| time);
         (all > Nanos::ZERO && work > Nanos::ZERO)
             .then(|| 100.0 * (all - work).0 as f64 / all.0 as f64)
     }
@@ -133,24 +120,25 @@ impl PortingRow {
     /// named if it is not the device's.
     pub fn implementation(&self, side: Side, device: Option<(i64, i64)>) -> String {
         let text = self.library(side, device);
-        let has_tile =
-            text == self.libraries[side] && !text.is_empty() && !self.tile[side].is_empty();
-        if has_tile { format!("{text} {}", self.tile[side]) } else { text }
+        let Kernels { libraries, tile, .. } = &self.kernels[side];
+        let has_tile = text == *libraries && !text.is_empty() && !tile.is_empty();
+        if has_tile { format!("{text} {tile}") } else { text }
     }
 
     /// Like [`PortingRow::implementation`], without the tile.
     pub fn library(&self, side: Side, device: Option<(i64, i64)>) -> String {
+        let kernels = &self.kernels[side];
         let mut inside = Vec::new();
         let is_other = |of: &Generation| device.is_some_and(|device| device.0 != of.version.0);
-        if let Some(generation) = self.generation[side].filter(is_other) {
+        if let Some(generation) = kernels.generation.filter(is_other) {
             inside.push(generation.name.to_owned());
         }
-        if let Some(elements) = self.alignment[side].filter(|&elements| elements < 8) {
+        if let Some(elements) = kernels.alignment.filter(|&elements| elements < 8) {
             inside.push(format!("align {elements}"));
         }
-        inside.extend(self.variant[side].map(str::to_owned));
-        let text = match self.libraries[side].as_str() {
-            "" => self.kernel[side].as_str(),
+        inside.extend(kernels.variant.map(str::to_owned));
+        let text = match kernels.libraries.as_str() {
+            "" => kernels.main.as_str(),
             library => library,
         };
         if inside.is_empty() { text.to_owned() } else { format!("{text} ({})", inside.join(", ")) }

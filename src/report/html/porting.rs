@@ -3,7 +3,7 @@
 use super::first::Bar;
 use crate::analysis::Analysis;
 use crate::analysis::kernel_facts::Role;
-use crate::analysis::porting::PortingRow;
+use crate::analysis::porting::{Kernels, PortingRow};
 use crate::report::text::{Narrative, Port, PortItem, Unit, tensors};
 use crate::side::{PerSide, Side};
 use crate::signed::signed;
@@ -115,12 +115,13 @@ fn op_row(analysis: &Analysis, row: &PortingRow, unit: Unit) -> OpRow {
 }
 
 fn lane(row: &PortingRow, side: Side) -> Vec<LanePart> {
-    let all: Nanos = row.roles[side].values().map(|&(_, time)| time).sum();
+    let Kernels { roles, libraries, main, .. } = &row.kernels[side];
+    let all: Nanos = roles.values().map(|&(_, time)| time).sum();
     let calls = row.calls[side].max(1);
     let part = |(&role, &(count, time)): (&Role, &(u64, Nanos))| {
-        let name = match row.libraries[side].as_str() {
+        let name = match libraries.as_str() {
             _ if role != Role::Work => role.label(),
-            "" => row.kernel[side].as_str(),
+            "" => main.as_str(),
             libraries => libraries,
         };
         let count = count.div_ceil(calls);
@@ -130,5 +131,5 @@ fn lane(row: &PortingRow, side: Side) -> Vec<LanePart> {
             width: format!("{:.2}", 100.0 * time.0 as f64 / all.0.max(1) as f64),
         }
     };
-    row.roles[side].iter().map(part).collect()
+    roles.iter().map(part).collect()
 }

@@ -165,7 +165,7 @@ impl<'a> Writer<'a> {
     fn upgrade(&self) -> Option<Port> {
         let rows = PerSide::from_fn(|side| -> Vec<&PortingRow> {
             let rows = self.porting.slower_on(side);
-            rows.filter(|row| row.kernel.baseline != row.kernel.candidate).collect()
+            rows.filter(|row| row.kernels.baseline.main != row.kernels.candidate.main).collect()
         });
         let all = || rows.baseline.iter().chain(&rows.candidate);
         let difference: Nanos = all().map(|row| row.difference).sum();
@@ -252,7 +252,9 @@ impl<'a> Writer<'a> {
         }
         let events = PerSide::from_fn(|side| {
             let rows = self.porting.rows.iter();
-            rows.flat_map(|row| row.roles[side].values()).map(|&(count, _)| count).sum::<u64>()
+            rows.flat_map(|row| row.kernels[side].roles.values())
+                .map(|&(count, _)| count)
+                .sum::<u64>()
         });
         let mean = |side: Side, time: Nanos| time.as_micros() / events[side].max(1) as f64;
         let [every_a, every_b] = Side::BOTH.map(|side| mean(side, wall.totals(side).own()));
@@ -398,8 +400,11 @@ impl<'a> Writer<'a> {
         };
         let [one, two] = Side::BOTH.map(|side| row.implementation(side, self.devices[side]));
         // The same library may choose another kernel.
-        let [one, two] =
-            if one == two { Side::BOTH.map(|side| row.kernel[side].clone()) } else { [one, two] };
+        let [one, two] = if one == two {
+            Side::BOTH.map(|side| row.kernels[side].main.clone())
+        } else {
+            [one, two]
+        };
         let hints = row.hints.iter().map(|hint| hint.words(|side| self.names[side].clone()));
         let kernels = if one == two { format!("both {one}") } else { format!("{one} → {two}") };
         let why: Vec<String> = std::iter::once(kernels).chain(hints).collect();
@@ -441,8 +446,7 @@ impl<'a> Writer<'a> {
         if let Some(row) = other.first() {
             let count: u64 = other.iter().map(|row| row.calls.candidate).sum();
             let count = count / self.porting.steps.candidate.max(1);
-            let [a, b] =
-                [row.precision.baseline, row.precision.candidate].map(Option::unwrap_or_default);
+            let [a, b] = Side::BOTH.map(|side| row.kernels[side].precision.unwrap_or_default());
             both.push(format!(
                 "{count} ops multiply in {a} on {} and in {b} on {}: the results differ, too",
                 self.names.baseline, self.names.candidate
@@ -476,7 +480,7 @@ fn lane(row: &PortingRow, side: Side, device: Option<(i64, i64)>) -> String {
         count => format!("{count} {what}"),
     };
     let mut parts = Vec::new();
-    for (&role, &(number, _)) in &row.roles[side] {
+    for (&role, &(number, _)) in &row.kernels[side].roles {
         parts.push(if role == Role::Work {
             count(number, &row.library(side, device))
         } else {
