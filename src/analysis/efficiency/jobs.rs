@@ -30,8 +30,8 @@
 
 use super::demand::{Demand, Unit};
 use super::dtype::Dtype;
-use super::formulas::Weight;
-use super::rules::Models;
+use super::formulas::{Formula, Weight};
+use super::rules::{Models, demand_of};
 use crate::analysis::kernel_facts;
 use crate::analysis::precision::Precision;
 use crate::program::{LengthsOf, Measure};
@@ -56,6 +56,8 @@ pub(super) enum Path {
 /// The minimum work of an op or of a single event, and the time of the events that do this work.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Job {
+    /// Position of the job in [`Jobs`].
+    pub(super) number: usize,
     /// The op for which the events do work, or the event itself if there is no modeled op.
     pub(super) call: CallId,
     pub(super) demand: Demand,
@@ -82,8 +84,9 @@ impl Jobs {
         for (event, op) in nearest {
             let Some((call, demand, path)) = finder.job(event, op) else { continue };
             let at = *known.entry(call).or_insert_with(|| {
-                jobs.jobs.push(Job { call, demand, path, time: Nanos::ZERO, events: 0 });
-                jobs.jobs.len() as u32 - 1
+                let number = jobs.jobs.len();
+                jobs.jobs.push(Job { number, call, demand, path, time: Nanos::ZERO, events: 0 });
+                number as u32
             });
             jobs.add(at, event, &finder);
         }
@@ -118,11 +121,6 @@ impl Jobs {
     pub(super) fn len(&self) -> usize {
         self.jobs.len()
     }
-
-    /// The number of the job of the measured event with the given slot.
-    pub(super) fn number(&self, slot: usize) -> Option<usize> {
-        Some(self.of_slot[slot]).filter(|&at| at != NONE).map(|at| at as usize)
-    }
 }
 
 /// Whether the name of a copy shows that it moves data between device and host. The runtimes of both vendors use such
@@ -145,8 +143,8 @@ struct Finder<'a> {
     known: FxHashMap<(TextId, ArgumentsId), Option<(Demand, Weight)>>,
     /// Cache of the minimum work of individual calls, for ops whose work depends on more than their name and arguments.
     known_calls: FxHashMap<CallId, Option<(Demand, Weight)>>,
-    /// For each op name, whether there is a model for the op.
-    names: FxHashMap<TextId, bool>,
+    /// The formulas of ops, by name.
+    formulas: ByName<Option<&'a Formula>>,
     /// Element types found in kernel names.
     of_kernels: ByName<Option<Dtype>>,
     /// Ops whose work is done by a nested op.
@@ -173,7 +171,7 @@ impl<'a> Finder<'a> {
             lengths: LengthsOf::new(tree.trace()),
             known: FxHashMap::default(),
             known_calls: FxHashMap::default(),
-            names: FxHashMap::default(),
+            formulas: ByName::new(tree.trace()),
             of_kernels: ByName::new(tree.trace()),
             done_below: FxHashSet::default(),
         }
@@ -261,14 +259,10 @@ impl<'a> Finder<'a> {
         let op = self.tree.event(call)?;
         let (name, arguments) = (trace.name_id(op), trace.arguments_id(op)?);
         let models = self.models;
-        let has_model = || models.formula(trace.text(name)).is_some();
-        if !*self.names.entry(name).or_insert_with(has_model) {
-            return None;
-        }
-        let formula = models.formula(trace.text(name))?;
+        let formula = self.formulas.get(name, || models.formula(trace.text(name)))?;
         let find = |dtype: Option<Dtype>, lengths| {
             let arguments = trace.arguments(arguments);
-            let demand = models.demand_with(trace.text(name), trace, arguments, dtype, lengths)?;
+            let demand = demand_of(formula, trace.text(name), trace, arguments, dtype, lengths)?;
             Some((demand, formula.weight()))
         };
         if formula.takes_lists() || formula.takes_lengths() {

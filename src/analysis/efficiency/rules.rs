@@ -154,27 +154,24 @@ impl Models {
         arguments: &Arguments,
         lengths: Option<Lengths>,
     ) -> Option<Demand> {
-        self.demand_with(name, trace, arguments, None, lengths)
+        demand_of(self.formula(name)?, name, trace, arguments, None, lengths)
     }
+}
 
-    pub(super) fn demand_with(
-        &self,
-        name: &str,
-        trace: &Trace,
-        arguments: &Arguments,
-        list_dtype: Option<Dtype>,
-        lengths: Option<Lengths>,
-    ) -> Option<Demand> {
-        let formula = self.formula(name)?;
-        let text = |id| trace.text(id);
-        let inputs = Inputs::parse(
-            text(arguments.dims),
-            text(arguments.types),
-            text(arguments.strides),
-            text(arguments.concrete),
-        )?;
-        formula.demand(&Op { name, inputs: &inputs, list_dtype, lengths })
-    }
+/// The minimum work of an op, given its formula.
+pub(super) fn demand_of(
+    formula: &Formula,
+    name: &str,
+    trace: &Trace,
+    arguments: &Arguments,
+    list_dtype: Option<Dtype>,
+    lengths: Option<Lengths>,
+) -> Option<Demand> {
+    let Arguments { dims, types, strides, concrete } = *arguments;
+    let [dims, types, strides, concrete] =
+        [dims, types, strides, concrete].map(|id| trace.text(id));
+    let inputs = Inputs::parse(dims, types, strides, concrete)?;
+    formula.demand(&Op { name, inputs: &inputs, list_dtype, lengths })
 }
 
 /// The TOML parser's error message on a single line, without the excerpt of the file.

@@ -136,15 +136,13 @@ impl<'a> Table<'a> {
 
     fn add_part(&mut self, side: Side, event: CallId) {
         let efficiency = &self.efficiency[side];
-        let (Some(job), Some(number)) = (efficiency.job(event), efficiency.number(event)) else {
-            return;
-        };
+        let Some(job) = efficiency.job(event) else { return };
         let key = || {
             let [op, dims, types] = efficiency.op_and_shapes(job);
             (op.to_owned(), [[dims, types]; 2])
         };
-        let group = self.groups.entry(Ids::Job(side, number), key, empty_row);
-        let counted = &mut self.counted[side][number];
+        let group = self.groups.entry(Ids::Job(side, job.number), key, empty_row);
+        let counted = &mut self.counted[side][job.number];
         group.count[side] += u64::from(!std::mem::replace(counted, true));
         let time = self.ledger.time_of(self.diff, side, event);
         group.efficiency[side].add(time, Some(job), efficiency.peaks());

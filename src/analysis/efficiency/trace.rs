@@ -115,11 +115,10 @@ impl TraceEfficiency {
         let mut groups: BTreeMap<[&str; 3], OpEfficiency> = BTreeMap::new();
         let mut counted = vec![false; self.jobs.len()];
         for event in self.measure.calls(&self.tree) {
-            let Some(number) = self.number(event) else { continue };
-            let job = self.job(event).expect("a numbered job");
+            let Some(job) = self.job(event) else { continue };
             let key = self.op_and_shapes(job);
             let group = groups.entry(key).or_insert_with(|| OpEfficiency::new(key));
-            group.count += u64::from(!std::mem::replace(&mut counted[number], true));
+            group.count += u64::from(!std::mem::replace(&mut counted[job.number], true));
             group.efficiency.add(self.measure.time(&self.tree, event), Some(job), self.peaks());
         }
         let mut ops: Vec<OpEfficiency> = groups.into_values().collect();
@@ -134,10 +133,6 @@ impl TraceEfficiency {
 
     pub(super) fn job(&self, event: CallId) -> Option<&Job> {
         self.jobs.at(self.measure.slot(&self.tree, event)?)
-    }
-
-    pub(super) fn number(&self, event: CallId) -> Option<usize> {
-        self.jobs.number(self.measure.slot(&self.tree, event)?)
     }
 
     pub(super) fn job_count(&self) -> usize {
