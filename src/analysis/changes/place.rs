@@ -28,13 +28,11 @@ impl Position {
     }
 
     fn of(tree: &CallTree, call: CallId) -> Position {
-        let module = tree.module(call).map(|module| ModuleName::class_or_name(tree.name(module)));
-        let mut above = std::iter::once(call).chain(tree.ancestors(call));
-        let frame = above.find_map(|above| {
-            let is_frame = tree.kind(above) == CallKind::Frame;
-            is_frame.then(|| user_frame(tree.name(above))).flatten()
+        let Code { module, function } = Code::around(tree, call);
+        let frame = function.map(|(path, _, function)| {
+            format!("{}: {function}", path.rsplit('/').next().unwrap_or(path))
         });
-        Position { module: module.unwrap_or_default().to_owned(), frame: frame.unwrap_or_default() }
+        Position { module: module.to_owned(), frame: frame.unwrap_or_default() }
     }
 
     /// Formats the position as `in Mlp (train.py: forward)`; empty if unknown.
@@ -68,7 +66,10 @@ impl<'t> Code<'t> {
         let Some((side, call)) = diff.merged().node(node).calls().last() else {
             return Code::default();
         };
-        let tree = diff.tree(side);
+        Code::around(diff.tree(side), call)
+    }
+
+    fn around(tree: &'t CallTree, call: CallId) -> Code<'t> {
         let module = tree.module(call).map(|module| ModuleName::class_or_name(tree.name(module)));
         let mut above = std::iter::once(call).chain(tree.ancestors(call));
         let function = above.find_map(|above| {
@@ -76,12 +77,6 @@ impl<'t> Code<'t> {
         });
         Code { module: module.unwrap_or_default(), function }
     }
-}
-
-/// `/home/me/train.py(12): step` → `train.py: step`. Returns `None` for library code and built-in functions.
-fn user_frame(name: &str) -> Option<String> {
-    let (path, _, function) = user_code(name)?;
-    Some(format!("{}: {function}", path.rsplit('/').next().unwrap_or(path)))
 }
 
 /// `/home/me/train.py(12): step` → path, line and function. Returns `None` for library code and built-in functions.
@@ -126,20 +121,24 @@ fn is_standard(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::user_frame;
+    use super::user_code;
 
     #[test]
     fn only_user_code_is_a_position() {
-        let found = |name| user_frame(name).unwrap_or_default();
-        assert_eq!(found("/home/me/train.py(12): step"), "train.py: step");
-        assert_eq!(found("train.py(12): <module>"), "train.py: <module>");
-        assert_eq!(found("torch/nn/modules/module.py(1773): _call_impl"), "");
-        assert_eq!(found("/x/site-packages/peft/model.py(3): forward"), "");
-        assert_eq!(found("<built-in method step>"), "");
-        assert_eq!(found("nn.Module: Block_0"), "");
-        assert_eq!(found("/srv/net/model.py(3): forward"), "model.py: forward");
-        assert_eq!(found("<string>(2): __init__"), "");
-        assert_eq!(found("contextlib.py(12): __enter__"), "");
-        assert_eq!(found("threading.py(973): _bootstrap"), "");
+        let step = user_code("/home/me/train.py(12): step");
+        assert_eq!(step, Some(("/home/me/train.py", 12, "step")));
+        assert_eq!(user_code("train.py(3): <module>"), Some(("train.py", 3, "<module>")));
+        assert!(user_code("/srv/net/model.py(3): forward").is_some());
+        for name in [
+            "torch/nn/modules/module.py(1773): _call_impl",
+            "/x/site-packages/peft/model.py(3): forward",
+            "<built-in method step>",
+            "nn.Module: Block_0",
+            "<string>(2): __init__",
+            "contextlib.py(12): __enter__",
+            "threading.py(973): _bootstrap",
+        ] {
+            assert_eq!(user_code(name), None, "{name}");
+        }
     }
 }

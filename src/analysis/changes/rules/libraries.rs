@@ -148,15 +148,17 @@ fn lines(trace: &Trace) -> BTreeMap<&str, Lines<'_>> {
             continue;
         }
         let name = trace.name_id(event);
-        seen.get(name, || {
-            let Some((path, line, function)) = parts(trace.text(name)) else { return };
-            if let Some((package, file)) = package(path) {
-                let functions = lines.entry(package).or_default();
-                functions.entry((file, function)).or_default().insert(line);
-            }
-        });
+        seen.get(name, || add_line(&mut lines, trace.text(name)));
     }
     lines
+}
+
+fn add_line<'a>(lines: &mut BTreeMap<&'a str, Lines<'a>>, name: &'a str) {
+    let Some((path, line, function)) = parts(name) else { return };
+    if let Some((package, file)) = package(path) {
+        let functions = lines.entry(package).or_default();
+        functions.entry((file, function)).or_default().insert(line);
+    }
 }
 
 /// A function moved if no line at which it is defined is the same. Several functions of a file may have the same name.
@@ -221,13 +223,8 @@ mod tests {
     use super::*;
 
     fn lines_of<'a>(names: &[&'a str]) -> BTreeMap<&'a str, Lines<'a>> {
-        let mut lines: BTreeMap<&str, Lines<'_>> = BTreeMap::new();
-        for (path, line, function) in names.iter().filter_map(|name| parts(name)) {
-            if let Some((package, file)) = package(path) {
-                let functions = lines.entry(package).or_default();
-                functions.entry((file, function)).or_default().insert(line);
-            }
-        }
+        let mut lines = BTreeMap::new();
+        names.iter().for_each(|&name| add_line(&mut lines, name));
         lines
     }
 
