@@ -18,11 +18,11 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Identity {
     /// Whether at least one call in the compared steps is matched.
-    has_matches: bool,
+    pub(super) has_matches: bool,
     /// Whether a change of the program was found.
     pub(super) has_changes: bool,
     /// Number of ops, launches and GPU events without a counterpart that has the same name.
-    unmatched: u64,
+    pub(super) unmatched: u64,
     /// The name of the first of them.
     example: String,
     /// Number of matched ops that were called with other recorded arguments.
@@ -102,15 +102,6 @@ impl Identity {
             }
         }
         is_unmatched
-    }
-
-    /// Whether anything was compared.
-    pub(super) fn has_matches(&self) -> bool {
-        self.has_matches
-    }
-
-    pub(super) fn unmatched(&self) -> u64 {
-        self.unmatched
     }
 
     pub(super) fn is_identical(&self) -> bool {

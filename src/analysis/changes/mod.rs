@@ -78,7 +78,6 @@ pub struct Changes {
     /// Where and how fast live memory grows, if it does on one side only, or faster than on the other.
     memory_growth: Option<String>,
     identity: Identity,
-    has_arguments: bool,
     matched_share: f64,
     firm_share: Option<f64>,
 }
@@ -274,10 +273,9 @@ impl Changes {
             same_kernels: costs.same_kernel_time(),
             scale,
             sum: exact.iter().sum(),
-            has_work: identity.has_matches() || !ledger.rows().is_empty(),
+            has_work: identity.has_matches || !ledger.rows().is_empty(),
             memory_growth,
             identity,
-            has_arguments: facts.has_arguments,
             matched_share: facts.matched_share(),
             firm_share: facts.firm_share(),
         }
@@ -309,7 +307,7 @@ impl Changes {
     /// Number of ops, launches and GPU events in the compared steps without a counterpart that has the same name.
     #[doc(hidden)]
     pub fn unmatched_calls(&self) -> u64 {
-        self.identity.unmatched()
+        self.identity.unmatched
     }
 
     /// Whether there is anything to compare: a call in a compared step, or an attribution row.
@@ -320,7 +318,7 @@ impl Changes {
     /// Whether the arguments of at least one matched op were recorded on both sides and could be compared.
     #[doc(hidden)]
     pub fn has_arguments(&self) -> bool {
-        self.has_arguments
+        self.identity.has_arguments
     }
 
     /// The share of the ops in compared steps that have a counterpart or were replaced by a region; 1 if there are no
