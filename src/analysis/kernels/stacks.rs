@@ -10,7 +10,7 @@ use crate::analysis::account::Ledger;
 use crate::diff::TraceDiff;
 use crate::order::Order as _;
 use crate::program::Measure;
-use crate::side::{PerSide, Side};
+use crate::side::PerSide;
 use crate::trace::{ByName, TextId};
 use crate::tree::{CallId, CallKind, CallTree, Descent, ModuleName};
 use rustc_hash::FxHashMap;
@@ -35,38 +35,10 @@ pub fn stacks(
     limit: usize,
     events: &PerSide<Vec<CallId>>,
 ) -> PerSide<Vec<PythonStack>> {
-    PerSide::from_fn(|side| stacks_of_side(diff, ledger, stacks, limit, side, &events[side]))
-}
-
-fn stacks_of_side(
-    diff: &TraceDiff,
-    ledger: &Ledger,
-    stacks: &PerSide<Stacks>,
-    limit: usize,
-    side: Side,
-    events: &[CallId],
-) -> Vec<PythonStack> {
-    if limit == 0 {
-        return Vec::new();
-    }
-    let (tree, measure) = (diff.tree(side), ledger.measure());
-    let all = &stacks[side];
-    let mut counts: FxHashMap<u32, u64> = FxHashMap::default();
-    for slot in events.iter().filter_map(|&event| measure.slot(tree, event)) {
-        *counts.entry(all.of_slot[slot]).or_default() += 1;
-    }
-    counts.remove(&NO_STACK);
-    let mut stacks: Vec<(Vec<&str>, u64)> =
-        counts.into_iter().map(|(stack, count)| (all.frames_of(stack), count)).collect();
-    stacks.order_by(|(a, many), (b, more)| (Reverse(many), a).cmp(&(Reverse(more), b)));
-    stacks.truncate(limit);
-    stacks
-        .into_iter()
-        .map(|(frames, count)| PythonStack {
-            count,
-            frames: frames.into_iter().map(str::to_owned).collect(),
-        })
-        .collect()
+    PerSide::from_fn(|side| {
+        let slot = |&event: &CallId| ledger.measure().slot(diff.tree(side), event);
+        stacks[side].most_frequent(events[side].iter().filter_map(slot), limit)
+    })
 }
 
 /// The distinct Python stacks of a trace, and the stack of each measured event.
@@ -142,6 +114,25 @@ impl Stacks {
             self.frames.push((outside, name));
             self.frames.len() as u32 - 1
         })
+    }
+
+    /// The stacks of the events in the given slots, at most `limit`.
+    fn most_frequent(&self, slots: impl Iterator<Item = usize>, limit: usize) -> Vec<PythonStack> {
+        if limit == 0 {
+            return Vec::new();
+        }
+        let mut counts: FxHashMap<u32, u64> = FxHashMap::default();
+        for slot in slots {
+            *counts.entry(self.of_slot[slot]).or_default() += 1;
+        }
+        counts.remove(&NO_STACK);
+        let mut stacks: Vec<(Vec<&str>, u64)> =
+            counts.into_iter().map(|(stack, count)| (self.frames_of(stack), count)).collect();
+        stacks.order_by(|(a, many), (b, more)| (Reverse(many), a).cmp(&(Reverse(more), b)));
+        stacks.truncate(limit);
+        let owned = |frames: Vec<&str>| frames.into_iter().map(str::to_owned).collect();
+        let stacks = stacks.into_iter();
+        stacks.map(|(frames, count)| PythonStack { count, frames: owned(frames) }).collect()
     }
 
     /// The frames of a stack, outermost first.
