@@ -51,9 +51,9 @@ pub(super) fn claim(drafts: &mut Drafts<'_>) {
     }
     let is_open = |at: &usize| drafts.resolve(*at) == *at;
     if !drafts.find(ChangeKind::Layers).iter().any(is_open)
-        && let Some((counts, totals)) = count(drafts)
+        && let Some(counts) = count(drafts)
     {
-        report(drafts, &counts.layer, (counts.known, counts.more), &totals);
+        report(drafts, &counts);
     }
     if is_compiled && drafts.find(ChangeKind::Graphs).is_empty() {
         recomputation(drafts);
@@ -62,7 +62,7 @@ pub(super) fn claim(drafts: &mut Drafts<'_>) {
 
 /// The class whose number of calls both its ops and its modules say, although one side runs compiled code.
 pub(super) fn confirmed(drafts: &Drafts<'_>) -> Option<String> {
-    let (counts, ..) = count(drafts)?;
+    let counts = count(drafts)?;
     let calls = drafts.modules.calls(counts.layer.class);
     (calls.baseline > 0 && calls.candidate > 0).then(|| counts.layer.class.to_owned())
 }
@@ -74,10 +74,12 @@ struct Counts<'a> {
     known: Side,
     /// How many more calls the other side has.
     more: i64,
+    /// The ops of the forward pass on each side.
+    totals: PerSide<Ops<'a>>,
 }
 
 /// Finds the layer whose number of calls explains the numbers of library ops.
-fn count<'a>(drafts: &Drafts<'a>) -> Option<(Counts<'a>, PerSide<Ops<'a>>)> {
+fn count<'a>(drafts: &Drafts<'a>) -> Option<Counts<'a>> {
     let steps = Scale::of(drafts.wall).steps;
     // The ops of a graph are recorded when it is captured, and not when it runs.
     if !drafts.find(ChangeKind::Graphs).is_empty() || steps.baseline != steps.candidate {
@@ -98,7 +100,7 @@ fn count<'a>(drafts: &Drafts<'a>) -> Option<(Counts<'a>, PerSide<Ops<'a>>)> {
         // An outer module contains the ops of those inside.
         found.order_by_key(|(layer, _)| (Reverse(library(&layer.ops) / layer.calls), layer.first));
         if let Some((layer, more)) = found.into_iter().next() {
-            return Some((Counts { layer, known, more }, totals));
+            return Some(Counts { layer, known, more, totals });
         }
     }
     None
@@ -202,12 +204,9 @@ fn library(ops: &Ops<'_>) -> i64 {
 }
 
 /// Reports the number of calls, and merges what only these calls explain into the change.
-fn report(
-    drafts: &mut Drafts<'_>,
-    layer: &Layer<'_>,
-    (known, more): (Side, i64),
-    totals: &PerSide<Ops<'_>>,
-) {
+fn report(drafts: &mut Drafts<'_>, counts: &Counts<'_>) {
+    let Counts { layer, totals, .. } = counts;
+    let (known, more) = (counts.known, counts.more);
     let at = drafts.draft(ChangeKind::Layers, Subject::Class(layer.class.to_owned()));
     if drafts.at(at).counts.is_some() {
         return;
