@@ -80,15 +80,9 @@ impl Dtype {
     /// Parses a type name that a communication library recorded: `Float`, `BFloat16`, `Long`, …
     pub(super) fn of_message(name: &str) -> Option<Dtype> {
         match name {
-            "Float" => Dtype::parse("float"),
-            "Double" => Dtype::parse("double"),
             "Byte" => Dtype::parse("unsigned char"),
-            "Char" => Dtype::parse("char"),
-            "Short" => Dtype::parse("short"),
-            "Int" => Dtype::parse("int"),
-            "Long" => Dtype::parse("long"),
-            "Bool" => Dtype::parse("bool"),
-            _ => Dtype::parse(name),
+            // Types of C++ are written with a capital.
+            _ => Dtype::parse(name).or_else(|| Dtype::parse(&name.to_ascii_lowercase())),
         }
     }
 
