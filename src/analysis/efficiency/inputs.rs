@@ -142,11 +142,15 @@ impl Inputs {
     /// The value of the flag at an argument position. A number, such as `custom_mask_type`, counts as a flag that is
     /// set unless the number is 0.
     pub(super) fn flag(&self, at: usize) -> Option<bool> {
-        match self.concrete(at) {
-            "True" | "true" => Some(true),
-            "False" | "false" => Some(false),
-            number => number.parse::<i64>().ok().map(|number| number != 0),
-        }
+        flag_of(self.concrete(at)).or_else(|| self.integer(at).map(|number| number != 0))
+    }
+}
+
+pub(super) fn flag_of(text: &str) -> Option<bool> {
+    match text {
+        "True" | "true" => Some(true),
+        "False" | "false" => Some(false),
+        _ => None,
     }
 }
 

@@ -7,7 +7,7 @@
 //! of these kernels reads the gradient of the output.
 
 use super::super::demand::{Demand, sum};
-use super::super::inputs::{Inputs, Tensor, product};
+use super::super::inputs::{Inputs, Tensor, flag_of, product};
 use serde::Deserialize;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -171,14 +171,6 @@ fn transposed_by_channels(grad: &Tensor, input: &Tensor, weight: &Tensor) -> Opt
         (false, true) => Some(true),
         (true, true) => (grad.elements() == input.elements()).then_some(false),
         (false, false) => None,
-    }
-}
-
-fn flag_of(text: &str) -> Option<bool> {
-    match text {
-        "True" | "true" => Some(true),
-        "False" | "false" => Some(false),
-        _ => None,
     }
 }
 

@@ -55,6 +55,11 @@ pub(super) enum Formula {
     Triton(triton::Triton),
 }
 
+/// The number of operations per element, unless a model states another.
+fn one() -> f64 {
+    1.0
+}
+
 pub(super) struct Op<'a> {
     pub(super) name: &'a str,
     pub(super) inputs: &'a Inputs,

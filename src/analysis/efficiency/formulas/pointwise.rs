@@ -9,7 +9,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Pointwise {
     /// Operations per element of the result.
-    #[serde(default = "one")]
+    #[serde(default = "super::one")]
     pub(super) flops: f64,
     /// Tensors that the op reads. If this is `None`, the op reads all tensors except `out`.
     reads: Option<Vec<usize>>,
@@ -41,10 +41,6 @@ impl ResultType {
             ResultType::Int64 => Dtype::LONG,
         }
     }
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 impl Pointwise {

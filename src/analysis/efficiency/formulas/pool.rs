@@ -55,12 +55,8 @@ impl Pool {
 pub(in crate::analysis::efficiency) struct Resize {
     input: usize,
     size: usize,
-    #[serde(default = "one")]
+    #[serde(default = "super::one")]
     flops: f64,
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 impl Resize {

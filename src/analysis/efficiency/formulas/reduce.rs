@@ -12,17 +12,13 @@ pub(in crate::analysis::efficiency) struct Reduce {
     input: usize,
     /// The dimensions that the op reduces. If this is `None`, the op reduces all dimensions.
     dims: Option<usize>,
-    #[serde(default = "one")]
+    #[serde(default = "super::one")]
     flops: f64,
     /// Type of the result. If this is `None`, the result has the type of the input.
     result: Option<ResultType>,
     /// Additional bytes written per element of the result, for example for an index.
     #[serde(default)]
     extra_bytes: f64,
-}
-
-fn one() -> f64 {
-    1.0
 }
 
 impl Reduce {
