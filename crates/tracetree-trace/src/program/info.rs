@@ -2,7 +2,7 @@
 
 use super::annotations::{Annotation, Meaning, annotations};
 use super::model::Model;
-use super::overhead::{Cause, OverheadOf, ProfilerOverhead};
+use super::overhead::OverheadInfo;
 use super::phase::Phase;
 use super::platform::Platform;
 use crate::trace::{Category, Header, Nanos, Note, TextId, Trace, busy_time};
@@ -159,52 +159,10 @@ pub struct TraceInfo {
     pub notes: Vec<Note>,
 }
 
-/// What the GPU profiler recorded as overhead. Times are sums over intervals, in µs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[doc(hidden)]
-pub struct OverheadInfo {
-    /// Time during which the profiler itself worked.
-    pub profiler_us: f64,
-    /// Length of the recording without this time.
-    pub span_without_profiler_us: f64,
-    /// Time of the intervals of each kind, longest first.
-    pub kinds: Vec<OverheadKind>,
-}
-
-/// The intervals of one kind of overhead.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[doc(hidden)]
-pub struct OverheadKind {
-    /// The name in the trace, such as `Activity Buffer Request`.
-    pub name: String,
-    /// Number of intervals.
-    pub count: u64,
-    /// Sum of the lengths of the intervals, in µs.
-    pub time_us: f64,
-    /// Whether the profiler causes this overhead. Otherwise, it also occurs without a profiler.
-    pub is_of_profiler: bool,
-}
-
 impl OverheadInfo {
     /// Whether the profiler worked during at least 1% of the recording.
     pub fn is_large(&self, info: &TraceInfo) -> bool {
         self.profiler_us >= 0.01 * info.span_us
-    }
-
-    fn of(trace: &Trace, span: Nanos) -> Option<OverheadInfo> {
-        let overhead = ProfilerOverhead::of(trace);
-        let kind = |kind: &OverheadOf| OverheadKind {
-            name: kind.name.clone(),
-            count: kind.count,
-            time_us: kind.time.as_micros(),
-            is_of_profiler: kind.cause == Cause::Profiler,
-        };
-        let without = (span - overhead.within(first(trace), span)).max(Nanos::ZERO);
-        (!overhead.kinds.is_empty()).then(|| OverheadInfo {
-            profiler_us: overhead.time().as_micros(),
-            span_without_profiler_us: without.as_micros(),
-            kinds: overhead.kinds.iter().map(kind).collect(),
-        })
     }
 }
 
@@ -266,6 +224,7 @@ impl TraceInfo {
         let spans = gpu.iter().map(|&event| (trace.start(event), trace.end(event)));
         let time: Nanos = gpu.iter().map(|&event| trace.duration(event)).sum();
         let left_out = trace.left_out().iter();
+        let (start, end) = extent(trace);
         TraceInfo {
             path: trace.source().to_owned(),
             file_bytes: None,
@@ -284,8 +243,8 @@ impl TraceInfo {
             gpu_time_us: time.as_micros(),
             gpu_busy_us: busy_time(spans.collect()).as_micros(),
             launched_share: launched_share(trace, time),
-            span_us: span(trace).as_micros(),
-            overhead: OverheadInfo::of(trace, span(trace)),
+            span_us: (end - start).as_micros(),
+            overhead: OverheadInfo::of(trace, (start, end)),
             steps: steps(&found),
             batches: found.iter().filter(|a| matches!(a.meaning, Meaning::Batch(_))).count() as u64,
             phases: phases(trace, &found),
@@ -326,13 +285,10 @@ fn launched_share(trace: &Trace, time: Nanos) -> Option<f64> {
     (time > Nanos::ZERO).then(|| launched_time(trace).as_micros() / time.as_micros())
 }
 
-fn first(trace: &Trace) -> Nanos {
-    trace.events().map(|event| trace.start(event)).min().unwrap_or(Nanos::ZERO)
-}
-
-fn span(trace: &Trace) -> Nanos {
-    let last = trace.events().map(|event| trace.end(event)).max();
-    last.map_or(Nanos::ZERO, |last| last - first(trace))
+/// The start of the first event and the end of the last event.
+fn extent(trace: &Trace) -> (Nanos, Nanos) {
+    let spans = trace.events().map(|event| (trace.start(event), trace.end(event)));
+    spans.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1))).unwrap_or_default()
 }
 
 /// Number of `ProfilerStep#N` steps. The 2021 profiler wrote each step twice, as an annotation and

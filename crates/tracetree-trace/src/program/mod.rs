@@ -14,7 +14,7 @@
 //! | what was measured, and how much data is missing | [`Evidence`], [`Damage`] |
 //! | why two recordings cannot be compared | [`Obstacle`] |
 //! | which events were not read | [`Unread`] |
-//! | what the profiler itself cost | [`ProfilerOverhead`] |
+//! | what the profiler itself cost | [`OverheadInfo`] |
 //! | whether GPU time or host time is measured | [`Measure`] |
 //! | whether a call communicates | `Communication` |
 //! | whether a call waits for the GPU | [`is_synchronisation`] |
@@ -58,10 +58,7 @@ pub use damage::counted;
 pub use evidence::Evidence;
 #[doc(hidden)]
 pub use evidence::rank_of;
-pub use info::{
-    CapturedInfo, CategoryCount, Contents, DeviceInfo, HeadInfo, OverheadInfo, OverheadKind,
-    TraceInfo,
-};
+pub use info::{CapturedInfo, CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
 pub use layers::{Layer, LayerId, LayerPlace, Layers, Stack, StackKind};
 pub use lengths::Lengths;
 #[doc(hidden)]
@@ -69,7 +66,7 @@ pub use lengths::LengthsOf;
 pub use measure::Measure;
 pub use model::{Architecture, Found, Model};
 pub use obstacles::{LOST_LAUNCHES, Obstacle, SideFacts, first_ranks};
-pub use overhead::{Cause, OverheadOf, ProfilerOverhead};
+pub use overhead::{OverheadInfo, OverheadKind};
 pub use phase::Phase;
 pub use phases::Phases;
 pub use platform::{Platform, Vendor};

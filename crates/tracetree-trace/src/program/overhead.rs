@@ -6,84 +6,73 @@
 
 use crate::trace::{Nanos, TextId, Trace, union};
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 
 /// The overhead that the profiler causes.
 const OF_PROFILER: [&str; 5] =
     ["Activity Buffer Request", "Buffer Flush", "Instrumentation", "Resource", "UVM Activity Init"];
 
-/// The cause of a kind of overhead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// What the GPU profiler recorded as overhead. Times are sums over intervals, in µs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[doc(hidden)]
-pub enum Cause {
-    /// The profiler.
-    Profiler,
-    /// The driver, whether or not a profiler runs.
-    Driver,
+pub struct OverheadInfo {
+    /// Time during which the profiler itself worked.
+    pub profiler_us: f64,
+    /// Length of the recording without this time.
+    pub span_without_profiler_us: f64,
+    /// Time of the intervals of each kind, longest first, then by name.
+    pub kinds: Vec<OverheadKind>,
 }
 
-/// The intervals of one kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The intervals of one kind of overhead.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[doc(hidden)]
-pub struct OverheadOf {
-    /// The name in the trace.
+pub struct OverheadKind {
+    /// The name in the trace, such as `Activity Buffer Request`.
     pub name: String,
-    /// The cause.
-    pub cause: Cause,
     /// Number of intervals.
     pub count: u64,
-    /// Sum of the lengths of the intervals.
-    pub time: Nanos,
+    /// Sum of the lengths of the intervals, in µs.
+    pub time_us: f64,
+    /// Whether the profiler causes this overhead. Otherwise, it also occurs without a profiler.
+    pub is_of_profiler: bool,
 }
 
-/// The recorded overhead of a trace.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[doc(hidden)]
-pub struct ProfilerOverhead {
-    /// The kinds, longest time first, then by name.
-    pub kinds: Vec<OverheadOf>,
-    /// Spans of time in which the profiler worked: disjoint, sorted by start.
-    pub intervals: Vec<(Nanos, Nanos)>,
-}
-
-impl ProfilerOverhead {
-    /// The overhead in a trace; empty if none was recorded.
-    pub fn of(trace: &Trace) -> ProfilerOverhead {
+impl OverheadInfo {
+    /// The overhead in a trace whose events take place from `start` to `end`; `None` if none was recorded.
+    pub(super) fn of(trace: &Trace, (start, end): (Nanos, Nanos)) -> Option<OverheadInfo> {
         let mut sums: FxHashMap<TextId, (u64, Nanos)> = FxHashMap::default();
         let mut intervals = Vec::new();
         for overhead in trace.overheads() {
             let sum = sums.entry(overhead.name).or_default();
-            *sum = (sum.0 + 1, Nanos(sum.1.0.saturating_add(overhead.duration.0)));
-            if cause(trace.text(overhead.name)) == Cause::Profiler {
-                let end = overhead.start.0.saturating_add(overhead.duration.0);
-                intervals.push((overhead.start, Nanos(end)));
+            *sum = (sum.0 + 1, sum.1 + overhead.duration);
+            if OF_PROFILER.contains(&trace.text(overhead.name)) {
+                intervals.push((overhead.start, overhead.start + overhead.duration));
             }
         }
-        let mut kinds: Vec<OverheadOf> = sums
-            .into_iter()
-            .map(|(name, (count, time))| {
-                let name = trace.text(name).to_owned();
-                OverheadOf { cause: cause(&name), name, count, time }
-            })
-            .collect();
-        kinds.sort_by(|a, b| (b.time, &a.name).cmp(&(a.time, &b.name)));
-        ProfilerOverhead { kinds, intervals: union(intervals) }
+        if sums.is_empty() {
+            return None;
+        }
+        let mut kinds: Vec<(Nanos, &str, u64)> =
+            sums.into_iter().map(|(name, (count, time))| (time, trace.text(name), count)).collect();
+        kinds.sort_by(|a, b| (b.0, a.1).cmp(&(a.0, b.1)));
+        let kind = |(time, name, count): (Nanos, &str, u64)| OverheadKind {
+            name: name.to_owned(),
+            count,
+            time_us: time.as_micros(),
+            is_of_profiler: OF_PROFILER.contains(&name),
+        };
+        let worked = union(intervals);
+        let time: Nanos = worked.iter().map(|&(from, to)| to - from).sum();
+        let inside =
+            |&(from, to): &(Nanos, Nanos)| (to.min(end) - from.max(start)).max(Nanos::ZERO);
+        let time_inside: Nanos = worked.iter().map(inside).sum();
+        Some(OverheadInfo {
+            profiler_us: time.as_micros(),
+            span_without_profiler_us: (end - start - time_inside).max(Nanos::ZERO).as_micros(),
+            kinds: kinds.into_iter().map(kind).collect(),
+        })
     }
-
-    /// The time during which the profiler worked.
-    pub fn time(&self) -> Nanos {
-        self.intervals.iter().map(|&(start, end)| end - start).sum()
-    }
-
-    /// The part of this time within `length` from `start` on.
-    pub fn within(&self, start: Nanos, length: Nanos) -> Nanos {
-        let until = Nanos(start.0.saturating_add(length.0));
-        let inside = |&(from, to): &(Nanos, Nanos)| to.min(until) - from.max(start);
-        self.intervals.iter().map(inside).filter(|time| *time > Nanos::ZERO).sum()
-    }
-}
-
-fn cause(name: &str) -> Cause {
-    if OF_PROFILER.contains(&name) { Cause::Profiler } else { Cause::Driver }
 }
 
 #[cfg(test)]
@@ -106,9 +95,9 @@ mod tests {
         ];
         let text = format!(r#"{{"traceEvents": [{}]}}"#, events.join(","));
         let trace = Trace::from_reader("t", text.as_bytes(), &ReadOptions::default());
-        let overhead = ProfilerOverhead::of(&trace.expect("a trace"));
-        assert_eq!(overhead.time(), Nanos(20_000));
-        assert_eq!(overhead.within(Nanos(20_000), Nanos(82_000)), Nanos(7_000));
+        let trace = trace.expect("a trace");
+        let overhead = OverheadInfo::of(&trace, (Nanos(20_000), Nanos(102_000))).expect("overhead");
+        assert_eq!((overhead.profiler_us, overhead.span_without_profiler_us), (20.0, 75.0));
         let names: Vec<_> = overhead.kinds.iter().map(|kind| (&*kind.name, kind.count)).collect();
         let expected =
             [("Lazy Function Loading", 1), ("Buffer Flush", 2), ("Activity Buffer Request", 1)];
