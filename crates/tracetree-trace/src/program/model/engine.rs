@@ -2,9 +2,9 @@
 //! model.
 
 use super::Found;
-use crate::trace::{Category, TextId};
+use super::names::names;
+use crate::trace::{Category, EventId};
 use crate::tree::{CallKind, CallTree};
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// An inference engine or framework, and the annotations, Python files, ops and kernels that
@@ -60,8 +60,11 @@ const ENGINES: [Engine; 8] = [
 
 /// The engine with the most evidence.
 pub(super) fn of(tree: &CallTree) -> Option<Found<String>> {
-    let seen = Seen::in_tree(tree);
-    let votes = ENGINES.iter().map(|engine| (engine, engine.votes(&seen)));
+    let (trace, calls) = (tree.trace(), names(tree));
+    let is_annotation = |&event: &EventId| trace.category(event) == Category::UserAnnotation;
+    let annotations = trace.events().filter(is_annotation).map(|event| trace.name(event));
+    let annotations: Vec<&str> = annotations.collect();
+    let votes = ENGINES.iter().map(|engine| (engine, engine.votes(&calls, &annotations)));
     // On a tie the first engine in the list wins, so every engine is listed before the engines and
     // frameworks that it is built on.
     let (engine, votes) =
@@ -74,35 +77,6 @@ pub(super) fn of(tree: &CallTree) -> Option<Found<String>> {
     Some(Found { what: engine.name.to_owned(), evidence, is_thin })
 }
 
-/// The distinct names in a trace, and how often each name occurs. Even a large trace has few
-/// distinct names.
-struct Seen<'t> {
-    calls: BTreeMap<(CallKind, &'t str), usize>,
-    annotations: BTreeMap<&'t str, usize>,
-}
-
-impl<'t> Seen<'t> {
-    fn in_tree(tree: &'t CallTree) -> Self {
-        let trace = tree.trace();
-        let mut calls: FxHashMap<(CallKind, TextId), usize> = FxHashMap::default();
-        for call in tree.calls() {
-            if let Some(event) = tree.event(call) {
-                *calls.entry((tree.kind(call), trace.name_id(event))).or_default() += 1;
-            }
-        }
-        let mut annotations: FxHashMap<TextId, usize> = FxHashMap::default();
-        for event in trace.events() {
-            if trace.category(event) == Category::UserAnnotation {
-                *annotations.entry(trace.name_id(event)).or_default() += 1;
-            }
-        }
-        Seen {
-            calls: calls.into_iter().map(|((kind, id), n)| ((kind, trace.text(id)), n)).collect(),
-            annotations: annotations.into_iter().map(|(id, n)| (trace.text(id), n)).collect(),
-        }
-    }
-}
-
 /// The names that identify an engine, and how often each of them occurs. The key is the name with
 /// its weight as evidence.
 type Votes = BTreeMap<(String, usize), usize>;
@@ -112,9 +86,9 @@ fn weight(votes: &Votes) -> usize {
 }
 
 impl Engine {
-    fn votes(&self, seen: &Seen<'_>) -> Votes {
+    fn votes(&self, calls: &[(CallKind, &str, usize)], annotations: &[&str]) -> Votes {
         let mut votes = Votes::new();
-        for (&(kind, name), count) in &seen.calls {
+        for &(kind, name, count) in calls {
             if let Some(vote) = self.vote(kind, name) {
                 *votes.entry(vote).or_default() += count;
             }
@@ -124,7 +98,7 @@ impl Engine {
                 name.strip_prefix(begin).is_some_and(|rest| rest.contains(behind))
             })
         };
-        let count = seen.annotations.iter().filter(|(name, _)| says(name)).map(|(_, n)| n).sum();
+        let count = annotations.iter().filter(|name| says(name)).count();
         if count > 0 {
             votes.insert(("annotations".to_owned(), OWN_WEIGHT), count);
         }

@@ -5,6 +5,7 @@
 //! is marked as weak.
 
 mod engine;
+mod names;
 mod network;
 mod products;
 mod shapes;

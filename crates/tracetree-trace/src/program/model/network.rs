@@ -3,6 +3,7 @@
 //! A pipeline runs several networks one after the other. Sizes and layers are reported for the main
 //! network.
 
+use super::names::names;
 use crate::trace::TextId;
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use rustc_hash::FxHashMap;
@@ -145,19 +146,15 @@ fn modules_below(tree: &CallTree, call: CallId) -> usize {
 /// The model's Python file with the most frames: `resnet.py`.
 fn model_file(tree: &CallTree) -> Option<String> {
     let trace = tree.trace();
-    let mut texts: FxHashMap<TextId, u64> = FxHashMap::default();
-    for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Frame) {
-        if let Some(event) = tree.event(call) {
-            *texts.entry(trace.name_id(event)).or_default() += 1;
-        }
-    }
+    let mut stacks: FxHashMap<TextId, usize> = FxHashMap::default();
     for (_, &stack) in trace.call_stacks().iter() {
-        *texts.entry(stack).or_default() += 1;
+        *stacks.entry(stack).or_default() += 1;
     }
-    let mut files: BTreeMap<&str, u64> = BTreeMap::new();
-    #[expect(clippy::iter_over_hash_type, reason = "sums do not depend on the order")]
-    for (text, count) in texts {
-        if let Some(file) = file_of_model(trace.text(text)) {
+    let stacks = stacks.into_iter().map(|(stack, count)| (trace.text(stack), count));
+    let frames = names(tree).into_iter().filter(|(kind, ..)| *kind == CallKind::Frame);
+    let mut files: BTreeMap<&str, usize> = BTreeMap::new();
+    for (text, count) in frames.map(|(_, name, count)| (name, count)).chain(stacks) {
+        if let Some(file) = file_of_model(text) {
             *files.entry(file).or_default() += count;
         }
     }

@@ -1,12 +1,12 @@
 //! Determines the model's architecture from typical operations, which are recognized by words in
 //! the names of modules, ops and kernels.
 
+use super::names::names;
 use super::products::Products;
 use super::sizes::Weight;
 use super::{Architecture, Found};
 use crate::order::Order as _;
 use crate::program::Words;
-use crate::trace::TextId;
 use crate::tree::{CallKind, CallTree, ModuleName};
 use std::collections::BTreeMap;
 
@@ -218,11 +218,9 @@ pub(super) struct Signs {
 impl Signs {
     pub(super) fn of(tree: &CallTree) -> Signs {
         let mut counts: BTreeMap<(bool, &str), usize> = BTreeMap::new();
-        for (name, calls) in (0..).map(TextId).zip(calls_of_names(tree)) {
-            for (kind, count) in TELLING.into_iter().zip(calls).filter(|&(_, count)| count > 0) {
-                if let Some(listed) = telling_name(kind, tree.trace().text(name)) {
-                    *counts.entry(listed).or_default() += count as usize;
-                }
+        for (kind, name, count) in names(tree) {
+            if let Some(listed) = telling_name(kind, name) {
+                *counts.entry(listed).or_default() += count;
             }
         }
         let patterns: Vec<(Sign, [Vec<Words>; 2])> = SIGNS
@@ -340,27 +338,6 @@ fn attention_by_products(tree: &CallTree) -> usize {
         products.look_at(tree, call, Weight::default);
     }
     products.attention()
-}
-
-/// The kinds of calls whose names are searched for typical operations.
-const TELLING: [CallKind; 3] = [CallKind::Frame, CallKind::Op, CallKind::Gpu];
-
-/// For each name in the trace, how many calls of each kind have this name. A trace has many calls
-/// but few names, so each name is examined once.
-fn calls_of_names(tree: &CallTree) -> Vec<[u32; TELLING.len()]> {
-    let mut calls = vec![[0; TELLING.len()]; tree.trace().texts().len()];
-    for call in tree.calls() {
-        let kind = match tree.kind(call) {
-            CallKind::Frame => 0,
-            CallKind::Op => 1,
-            CallKind::Gpu => 2,
-            CallKind::Thread | CallKind::Runtime | CallKind::Unlinked => continue,
-        };
-        if let Some(event) = tree.event(call) {
-            calls[tree.trace().name_id(event).index()][kind] += 1;
-        }
-    }
-    calls
 }
 
 /// The part of a call's name to search: the module class, the op name, or the kernel name without
