@@ -91,12 +91,12 @@ impl Measure {
 fn ops_below(tree: &CallTree, op: CallId) -> u64 {
     let mut count = 0;
     let mut next = op.0 + 1;
-    let end = op.0 + tree.size(op) as u32;
+    let end = tree.end(op).0;
     while next < end {
         let call = CallId(next);
         let is_op = tree.kind(call) == CallKind::Op;
         count += u64::from(is_op);
-        next += if is_op { tree.size(call) as u32 } else { 1 };
+        next = if is_op { tree.end(call).0 } else { next + 1 };
     }
     count
 }
@@ -109,7 +109,7 @@ fn op_self_time(tree: &CallTree, op: CallId) -> Nanos {
     }
     let mut below = Nanos::ZERO;
     let mut next = op.0 + 1;
-    let end = op.0 + tree.size(op) as u32;
+    let end = tree.end(op).0;
     while next < end {
         let call = CallId(next);
         next += 1;
@@ -121,7 +121,7 @@ fn op_self_time(tree: &CallTree, op: CallId) -> Nanos {
         // times overlap. The time of ops below such a frame therefore counts as self time of the op
         // above the frame.
         if is_op || tree.is_crowded(call) {
-            next = call.0 + tree.size(call) as u32;
+            next = tree.end(call).0;
         }
     }
     (tree.duration(op) - below).max(Nanos::ZERO)

@@ -185,9 +185,9 @@ fn tops(tree: &CallTree, thread: ThreadId, (from, to): (Nanos, Nanos)) -> Vec<Ca
         let Some(event) = tree.event(call) else { continue };
         let (start, end) = (trace.start(event), trace.end(event));
         if tree.kind(call) == CallKind::Gpu || end <= from || start >= to {
-            at = call.index() + tree.size(call);
+            at = tree.end(call).index();
         } else if start >= from && end <= to {
-            at = call.index() + tree.size(call);
+            at = tree.end(call).index();
             let launches = || tree.subtree(call).any(|below| launch_kind(tree, below).is_some());
             if trace.thread_of(event) == thread || launches() {
                 tops.push(call);
@@ -209,7 +209,7 @@ fn launch_kind(tree: &CallTree, call: CallId) -> Option<LaunchKind> {
 fn add(tree: &CallTree, top: CallId, graph: &mut CapturedGraph) {
     let mut depths: Vec<(usize, u32)> = Vec::new();
     let mut at = top.index();
-    let end = top.index() + tree.size(top);
+    let end = tree.end(top).index();
     while at < end {
         let call = tree.call_id(at).expect("the subtree contains this call");
         while depths.last().is_some_and(|&(end, _)| end <= at) {
@@ -222,7 +222,7 @@ fn add(tree: &CallTree, top: CallId, graph: &mut CapturedGraph) {
             CallKind::Runtime => {
                 // Calls inside a runtime call are skipped, because the inner driver call represents
                 // the same launch.
-                at = call.index() + tree.size(call);
+                at = tree.end(call).index();
                 if let Some(kind) = launch_kind(tree, call) {
                     graph.launches.push((graph.calls.len() as u32, kind));
                     graph.calls.push(GraftedCall { event, depth });
@@ -230,7 +230,7 @@ fn add(tree: &CallTree, top: CallId, graph: &mut CapturedGraph) {
             }
             CallKind::Frame | CallKind::Op => {
                 graph.calls.push(GraftedCall { event, depth });
-                depths.push((call.index() + tree.size(call), depth));
+                depths.push((tree.end(call).index(), depth));
             }
             CallKind::Thread | CallKind::Unlinked | CallKind::Gpu => {}
         }

@@ -77,7 +77,7 @@ fn covered(tree: &CallTree, modules: &[Found]) -> Vec<bool> {
         modules.iter().flat_map(|found| &found.members).map(|&(_, member)| member).collect();
     members.sort_unstable();
     for member in members {
-        let reach = member.index() + tree.size(member);
+        let reach = tree.end(member).index();
         covered[member.index().max(end)..reach.max(end)].fill(true);
         end = end.max(reach);
     }
@@ -94,9 +94,8 @@ impl Replay {
     /// All GPU work from the first graph launch to the last, including kernels launched
     /// individually in between.
     fn of_pieces(tree: &CallTree, graphs: &[CallId]) -> Replay {
-        let last = graphs[graphs.len() - 1];
-        let range = graphs[0].index()..last.index() + tree.size(last);
-        let calls = || range.clone().map(|at| CallId(at as u32));
+        let range = graphs[0].0..tree.end(graphs[graphs.len() - 1]).0;
+        let calls = || range.clone().map(CallId);
         let launches = calls().filter(|&call| tree.kind(call) == CallKind::Runtime);
         let events = calls().filter(|&call| tree.kind(call) == CallKind::Gpu);
         Replay { launches: launches.collect(), events: events.collect() }

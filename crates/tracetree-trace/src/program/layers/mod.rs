@@ -239,7 +239,7 @@ impl Extents {
             if tree.is_captured(member) {
                 // All captured calls below a launch have the same start time, so preorder
                 // determines which captured calls come before the layers.
-                let last = CallId((member.index() + tree.size(member)) as u32 - 1);
+                let last = CallId(tree.end(member).0 - 1);
                 let reach = extents.of_graphs.entry(call).or_insert((member, last));
                 *reach = (reach.0.min(member), reach.1.max(last));
             }

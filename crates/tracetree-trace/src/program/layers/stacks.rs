@@ -239,8 +239,7 @@ fn are_alike(tree: &CallTree, calls: &[CallId]) -> bool {
 
 fn counts(tree: &CallTree, call: CallId) -> Counts<'_> {
     let mut counts = Counts::default();
-    let end = call.index() + tree.size(call);
-    for below in (call.index() + 1..end).map(|at| CallId(at as u32)) {
+    for below in tree.subtree(call).skip(1) {
         if tree.kind(below) == CallKind::Op || tree.is_module(below) {
             *counts.entry(ModuleName::class_or_name(tree.name(below))).or_default() += 1;
         }

@@ -106,7 +106,7 @@ impl<'t> Network<'t> {
     /// Names of the network's modules: `BertLayer_3`.
     pub(super) fn instances(&self) -> BTreeSet<&'t str> {
         let Some(tree) = self.tree else { return BTreeSet::new() };
-        let below = self.calls.iter().flat_map(|&call| below(tree, call));
+        let below = self.calls.iter().flat_map(|&call| tree.subtree(call));
         let modules = below.filter_map(|call| ModuleName::of(tree.name(call)));
         modules.map(|module| module.instance).collect()
     }
@@ -128,19 +128,14 @@ fn outermost(tree: &CallTree) -> impl Iterator<Item = CallId> + '_ {
     frames.filter(move |&call| is_own(call) && !tree.ancestors(call).any(is_own))
 }
 
-/// A call and all calls below it.
-pub(super) fn below(tree: &CallTree, call: CallId) -> impl Iterator<Item = CallId> + use<> {
-    (call.index()..call.index() + tree.size(call)).map(|at| CallId(at as u32))
-}
-
 /// Total time of the GPU events that a call launched.
 pub(super) fn gpu_time(tree: &CallTree, call: CallId) -> i64 {
-    let events = below(tree, call).filter(|&call| tree.kind(call) == CallKind::Gpu);
+    let events = tree.subtree(call).filter(|&call| tree.kind(call) == CallKind::Gpu);
     events.map(|event| tree.duration(event).0).sum()
 }
 
 fn modules_below(tree: &CallTree, call: CallId) -> usize {
-    below(tree, call).skip(1).filter(|&call| ModuleName::of(tree.name(call)).is_some()).count()
+    tree.subtree(call).skip(1).filter(|&call| ModuleName::of(tree.name(call)).is_some()).count()
 }
 
 /// The model's Python file with the most frames: `resnet.py`.

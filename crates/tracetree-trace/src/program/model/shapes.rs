@@ -1,7 +1,7 @@
 //! Derives the model's head count, sizes and element types from the recorded input shapes and types
 //! of ops.
 
-use super::network::{Network, below, gpu_time};
+use super::network::{Network, gpu_time};
 use super::products::Products;
 use super::sizes::{Counts, Weight, dims, most, shapes};
 use crate::order::Order as _;
@@ -42,7 +42,7 @@ impl Shapes {
     /// The shapes of the main network. If the trace has only one network, and that network's calls record
     /// no shapes, the shapes of all calls are used.
     pub(super) fn of(tree: &CallTree, network: &Network<'_>, measure: Measure) -> Shapes {
-        let own = network.calls.iter().flat_map(|&call| below(tree, call));
+        let own = network.calls.iter().flat_map(|&call| tree.subtree(call));
         let found = Found::of(tree, own, measure).into_shapes();
         if found.is_empty() && !network.has_others {
             Found::of(tree, tree.calls(), measure).into_shapes()
