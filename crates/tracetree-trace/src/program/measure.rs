@@ -87,6 +87,39 @@ impl Measure {
     }
 }
 
+/// The measured calls of a tree with running sums of their times, which give the time of any subtree.
+#[derive(Debug)]
+pub(super) struct Times {
+    calls: Vec<CallId>,
+    /// For each measured call, the total time of the measured calls before it; the last entry is
+    /// the total.
+    before: Vec<Nanos>,
+}
+
+impl Times {
+    pub(super) fn of(tree: &CallTree, measure: Measure) -> Times {
+        let calls: Vec<CallId> = measure.calls(tree).collect();
+        let mut before = vec![Nanos::ZERO];
+        let mut time = Nanos::ZERO;
+        before.extend(calls.iter().map(|&call| {
+            time += measure.time(tree, call);
+            time
+        }));
+        Times { calls, before }
+    }
+
+    /// The measured time of a call and all calls below it.
+    pub(super) fn below(&self, tree: &CallTree, call: CallId) -> Nanos {
+        let before = |end: CallId| self.calls.partition_point(|&measured| measured < end);
+        self.before[before(tree.end(call))] - self.before[before(call)]
+    }
+
+    /// The measured time of all calls.
+    pub(super) fn total(&self) -> Nanos {
+        self.before.last().copied().unwrap_or(Nanos::ZERO)
+    }
+}
+
 /// Number of ops directly below an op.
 fn ops_below(tree: &CallTree, op: CallId) -> u64 {
     let mut count = 0;

@@ -19,6 +19,7 @@
 //! layers. The names of the calls must be equal, including the instance number: `Block_0` and
 //! `Block_1` are two layers, but two calls of `UNet_0` are one model called twice.
 
+use super::measure::{Measure, Times};
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::BTreeMap;
@@ -36,8 +37,8 @@ pub enum RepeatDetection {
 
 /// The repeated calls that can be used as steps, sorted by start; empty if no calls repeat.
 pub(super) fn repeats(tree: &CallTree) -> Vec<CallId> {
-    let times = GpuTimes::of(tree);
-    let all: Nanos = tree.roots().map(|root| times.below(tree, root)).sum();
+    let times = Times::of(tree, Measure::GpuTime);
+    let all = times.total();
     let threads = tree.roots().filter(|&root| tree.kind(root) == CallKind::Thread);
     let most = |time: Nanos| time.0 > all.0 / 2;
     let mut at = threads.max_by_key(|&root| (times.below(tree, root), std::cmp::Reverse(root)));
@@ -59,7 +60,7 @@ pub(super) fn repeats(tree: &CallTree) -> Vec<CallId> {
 
 /// Groups siblings by name, and returns the group with the most GPU time. Only calls that can be
 /// repeats are included.
-fn largest_group(tree: &CallTree, times: &GpuTimes, siblings: &[CallId]) -> Vec<CallId> {
+fn largest_group(tree: &CallTree, times: &Times, siblings: &[CallId]) -> Vec<CallId> {
     let mut groups: BTreeMap<&str, (Nanos, Vec<CallId>)> = BTreeMap::new();
     for &call in siblings.iter().filter(|&&call| can_repeat(tree, call)) {
         let group = groups.entry(tree.name(call)).or_default();
@@ -89,25 +90,4 @@ fn are_alike(tree: &CallTree, calls: &[CallId]) -> bool {
     let counts = || calls.iter().map(|&call| tree.gpu_events(call));
     let most = counts().max().unwrap_or(0);
     counts().min().is_some_and(|least| 2 * least >= most)
-}
-
-/// For each call, the total GPU time of all calls before it in preorder.
-struct GpuTimes(Vec<Nanos>);
-
-impl GpuTimes {
-    fn of(tree: &CallTree) -> GpuTimes {
-        let mut before = vec![Nanos::ZERO];
-        let mut sum = Nanos::ZERO;
-        for call in tree.calls() {
-            if tree.kind(call) == CallKind::Gpu {
-                sum += tree.duration(call);
-            }
-            before.push(sum);
-        }
-        GpuTimes(before)
-    }
-
-    fn below(&self, tree: &CallTree, call: CallId) -> Nanos {
-        self.0[tree.end(call).index()] - self.0[call.index()]
-    }
 }

@@ -17,7 +17,7 @@
 
 use super::{Layer, Stack, StackKind};
 use crate::order::Order as _;
-use crate::program::Measure;
+use crate::program::measure::{Measure, Times};
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -40,47 +40,9 @@ pub(super) struct Found {
 
 /// The module stacks of a tree, sorted by time.
 pub(super) fn of_modules(tree: &CallTree, measure: Measure) -> Vec<Found> {
-    let sums = Sums::new(tree, measure);
-    let groups = sibling_groups(tree, &sums);
-    choose(tree, groups, sums.total()).into_iter().map(|group| group.into_stack(tree)).collect()
-}
-
-/// Looks up the measured time and the modules of any subtree.
-struct Sums {
-    accounted: Vec<CallId>,
-    /// For each measured call, the total time of the measured calls before it; the last entry is
-    /// the total.
-    time_before: Vec<Nanos>,
-    /// All module calls, in preorder.
-    modules: Vec<CallId>,
-}
-
-impl Sums {
-    fn new(tree: &CallTree, measure: Measure) -> Sums {
-        let accounted: Vec<CallId> = measure.calls(tree).collect();
-        let mut time_before = vec![Nanos::ZERO];
-        let mut time = Nanos::ZERO;
-        time_before.extend(accounted.iter().map(|&call| {
-            time += measure.time(tree, call);
-            time
-        }));
-        Sums { accounted, time_before, modules: tree.module_calls().collect() }
-    }
-
-    fn time(&self, tree: &CallTree, call: CallId) -> Nanos {
-        let before = |end: CallId| self.accounted.partition_point(|&accounted| accounted < end);
-        self.time_before[before(tree.end(call))] - self.time_before[before(call)]
-    }
-
-    fn total(&self) -> Nanos {
-        self.time_before.last().copied().unwrap_or(Nanos::ZERO)
-    }
-
-    /// Whether a module call contains calls of other modules.
-    fn contains_modules(&self, tree: &CallTree, call: CallId) -> bool {
-        let next = self.modules.partition_point(|&module| module <= call);
-        self.modules.get(next).is_some_and(|&module| tree.is_below(module, call))
-    }
+    let times = Times::of(tree, measure);
+    let groups = sibling_groups(tree, &times);
+    choose(tree, groups, times.total()).into_iter().map(|group| group.into_stack(tree)).collect()
 }
 
 /// The instances of one class below one parent module.
@@ -118,9 +80,17 @@ fn start(tree: &CallTree, call: CallId) -> Option<Nanos> {
     tree.event(call).map(|event| tree.trace().start(event))
 }
 
-fn sibling_groups<'t>(tree: &'t CallTree, sums: &Sums) -> Vec<Group<'t>> {
-    let mut modules = sums.modules.clone();
-    modules.retain(|&call| sums.time(tree, call) > Nanos::ZERO);
+/// Whether a module call contains calls of other modules; `modules` are all module calls, in
+/// preorder.
+fn contains_modules(tree: &CallTree, modules: &[CallId], call: CallId) -> bool {
+    let next = modules.partition_point(|&module| module <= call);
+    modules.get(next).is_some_and(|&module| tree.is_below(module, call))
+}
+
+fn sibling_groups<'t>(tree: &'t CallTree, times: &Times) -> Vec<Group<'t>> {
+    let all: Vec<CallId> = tree.module_calls().collect();
+    let mut modules = all.clone();
+    modules.retain(|&call| times.below(tree, call) > Nanos::ZERO);
     // A module instance belongs to the stack that contains its first call; the backward pass may
     // call the instance again elsewhere.
     modules.order_by_key(|&call| (start(tree, call), call));
@@ -140,8 +110,8 @@ fn sibling_groups<'t>(tree: &'t CallTree, sums: &Sums) -> Vec<Group<'t>> {
             (at, groups[at].instances.len() as u32 - 1)
         });
         groups[at].calls.push((layer, call));
-        groups[at].time += sums.time(tree, call);
-        groups[at].is_composite |= sums.contains_modules(tree, call);
+        groups[at].time += times.below(tree, call);
+        groups[at].is_composite |= contains_modules(tree, &all, call);
     }
     groups
 }
