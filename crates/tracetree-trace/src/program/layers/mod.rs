@@ -83,20 +83,9 @@ pub enum LayerPlace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layers {
     stacks: Vec<Stack>,
-    /// All possible positions of a call: first the positions outside of layers, then the layers.
-    places: Vec<LayerPlace>,
-    /// For each call, the index of its position in `places`; empty if the trace has no layers.
-    of_calls: Stretches<u32>,
+    /// The position of each call; empty if the trace has no layers.
+    of_calls: Stretches<LayerPlace>,
 }
-
-/// The positions outside of layers.
-const AROUND: [LayerPlace; 5] = [
-    LayerPlace::Pre,
-    LayerPlace::Between,
-    LayerPlace::Post,
-    LayerPlace::NoLayers,
-    LayerPlace::NotCaptured,
-];
 
 impl Layers {
     /// Finds the layers, and the position of each call.
@@ -111,18 +100,16 @@ impl Layers {
         let (replayed, reaches) = graphs::of_graphs(tree, steps, &found);
         found.extend(replayed);
         if found.is_empty() {
-            return Layers { stacks: Vec::new(), places: Vec::new(), of_calls: Stretches::new() };
+            return Layers { stacks: Vec::new(), of_calls: Stretches::new() };
         }
-        let mut places = AROUND.to_vec();
-        let mut of_calls = layered(tree, &found, &mut places);
+        let (ids, layers) = layered(tree, &found);
         let extents = Extents::new(tree, steps, &found, reaches);
-        for (call, at) in tree.calls().zip(&mut of_calls).filter(|(_, at)| **at == IN_NONE) {
-            let place = extents.place(tree, steps, call);
-            let around = AROUND.iter().position(|&around| around == place);
-            *at = around.expect("the position is outside of all layers") as u32;
-        }
-        let stacks = found.into_iter().map(|found| found.stack).collect();
-        Layers { stacks, places, of_calls: of_calls.into_iter().collect() }
+        let place = |(call, layer): (CallId, u32)| match layer {
+            IN_NONE => extents.place(tree, steps, call),
+            layer => LayerPlace::Layer(ids[layer as usize]),
+        };
+        let of_calls = tree.calls().zip(layers).map(place).collect();
+        Layers { stacks: found.into_iter().map(|found| found.stack).collect(), of_calls }
     }
 
     /// The stacks of layers: module stacks sorted by time, then the stacks of single graph
@@ -150,21 +137,20 @@ impl Layers {
 
     /// The position of a call. A GPU event has the position of its launch.
     pub fn place(&self, call: CallId) -> LayerPlace {
-        let at = self.of_calls.get(call.index());
-        at.map_or(LayerPlace::NoLayers, |at| self.places[at as usize])
+        self.of_calls.get(call.index()).unwrap_or(LayerPlace::NoLayers)
     }
 }
 
 /// Marks a call outside of all layers.
 const IN_NONE: u32 = u32::MAX;
 
-/// Adds the layers to `places`, and returns the index of each call's layer in `places`.
-fn layered(tree: &CallTree, found: &[Found], places: &mut Vec<LayerPlace>) -> Vec<u32> {
+/// The layers of all stacks, and the index of each call's layer among these.
+fn layered(tree: &CallTree, found: &[Found]) -> (Vec<LayerId>, Vec<u32>) {
     let mut layers = vec![IN_NONE; tree.len()];
-    for (stack, found) in found.iter().enumerate() {
-        let first = places.len() as u32;
-        let ids = (0..found.stack.layers.len() as u32).map(|layer| (stack as u32, layer));
-        places.extend(ids.map(|(stack, layer)| LayerPlace::Layer(LayerId { stack, layer })));
+    let mut ids = Vec::new();
+    for (stack, found) in (0..).zip(found) {
+        let first = ids.len() as u32;
+        ids.extend((0..found.stack.layers.len() as u32).map(|layer| LayerId { stack, layer }));
         for &(layer, call) in &found.members {
             layers[call.index()] = first + layer;
         }
@@ -178,13 +164,13 @@ fn layered(tree: &CallTree, found: &[Found], places: &mut Vec<LayerPlace>) -> Ve
         .map(|&(forward, back)| (back, layers[forward.index()]))
         .collect();
     if linked.is_empty() {
-        return layers;
+        return (ids, layers);
     }
     for (back, layer) in linked {
         layers[back.index()] = layer;
     }
     inherit(tree, &mut layers);
-    layers
+    (ids, layers)
 }
 
 /// Assigns each call that has no layer to its parent's layer. Parents precede their children in
