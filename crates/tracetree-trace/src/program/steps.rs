@@ -74,10 +74,8 @@ pub struct Steps {
     spans: Vec<StepSpan>,
     /// The step of each call; `None` outside of all steps.
     of_calls: Stretches<Option<StepId>>,
-    /// The preorder positions of the calls of all steps, sorted by step.
-    calls: Vec<Range<u32>>,
-    /// For each step, the position of its first range in `calls`; then the number of ranges.
-    first: Vec<u32>,
+    /// For each step, the preorder positions of its calls.
+    calls: Vec<Vec<Range<usize>>>,
 }
 
 impl Steps {
@@ -113,8 +111,13 @@ impl Steps {
                 (_, _, None) => None,
             });
         }
-        let (calls, first) = calls_by_step(&of_calls, spans.len());
-        Steps { spans, of_calls, calls, first }
+        let mut calls = vec![Vec::new(); spans.len()];
+        for (range, step) in of_calls.ranges() {
+            if let Some(step) = step {
+                calls[step.index()].push(range);
+            }
+        }
+        Steps { spans, of_calls, calls }
     }
 
     /// All steps of the trace, sorted by start.
@@ -165,8 +168,7 @@ impl Steps {
     /// The calls made or launched in a step, as ascending ranges of preorder positions.
     #[doc(hidden)]
     pub fn calls_of(&self, step: StepId) -> impl Iterator<Item = Range<usize>> {
-        let range = self.first[step.index()] as usize..self.first[step.index() + 1] as usize;
-        self.calls[range].iter().map(|range| range.start as usize..range.end as usize)
+        self.calls[step.index()].iter().cloned()
     }
 
     /// Whether the calls from `first` up to `end` (exclusive, in preorder) are either all in the
@@ -175,26 +177,6 @@ impl Steps {
     pub fn are_in_one(&self, first: CallId, end: CallId) -> bool {
         self.of_calls.is_one(first.index()..end.index())
     }
-}
-
-/// The preorder positions of the calls of all steps, sorted by step; and for each step, the position of its first range,
-/// followed by the number of ranges.
-fn calls_by_step(
-    of_calls: &Stretches<Option<StepId>>,
-    steps: usize,
-) -> (Vec<Range<u32>>, Vec<u32>) {
-    let ranges = || of_calls.ranges().filter_map(|(range, step)| Some((range, step?)));
-    let mut first = vec![0; steps + 1];
-    ranges().for_each(|(_, step)| first[step.index() + 1] += 1);
-    (0..steps).for_each(|step| first[step + 1] += first[step]);
-    let mut next = first.clone();
-    let mut calls = vec![0..0; first[steps] as usize];
-    for (range, step) in ranges() {
-        let at = &mut next[step.index()];
-        calls[*at as usize] = range.start as u32..range.end as u32;
-        *at += 1;
-    }
-    (calls, first)
 }
 
 fn step_spans(found: &[Annotation]) -> Vec<StepSpan> {
