@@ -182,13 +182,19 @@ impl Steps {
 fn step_spans(found: &[Annotation]) -> Vec<StepSpan> {
     let batches = outermost_batches(found);
     let mut spans: Vec<StepSpan> = match &profiler_steps(found)[..] {
-        [] => batches.iter().map(|(annotation, batch)| batch_step(annotation, batch)).collect(),
+        [] => batches
+            .iter()
+            .map(|(around, batch)| span(StepOrigin::Batch, None, mark(around), &[*batch]))
+            .collect(),
         steps => steps
             .iter()
             .map(|&(step, number)| {
-                let mut span = batch_totals(&batches, step.thread, step.start, step.end);
-                (span.event, span.number) = (step.event, Some(number));
-                span
+                let inside = |(around, _): &&(Annotation, Batch)| {
+                    (step.start..step.end).contains(&around.start)
+                };
+                let within: Vec<Batch> =
+                    batches.iter().filter(inside).map(|&(_, batch)| batch).collect();
+                span(StepOrigin::Recorded, Some(number), mark(step), &within)
             })
             .collect(),
     };
@@ -197,14 +203,10 @@ fn step_spans(found: &[Annotation]) -> Vec<StepSpan> {
 }
 
 fn repeat_spans(tree: &CallTree) -> Vec<StepSpan> {
-    let span = |call: CallId| {
-        let event = tree.event(call)?;
-        let (thread, start) = (tree.trace().thread_of(event), tree.trace().start(event));
-        let mut span = batch_totals(&[], thread, start, tree.trace().end(event));
-        (span.event, span.origin) = (event, StepOrigin::Repeat);
-        Some(span)
-    };
-    repeats(tree).into_iter().filter_map(span).collect()
+    let trace = tree.trace();
+    let events = repeats(tree).into_iter().filter_map(|call| tree.event(call));
+    let mark = |event| (event, trace.thread_of(event), trace.start(event), trace.end(event));
+    events.map(|event| span(StepOrigin::Repeat, None, mark(event), &[])).collect()
 }
 
 /// The `ProfilerStep#N` annotations with their numbers, sorted by start. The 2021 profiler recorded
@@ -237,46 +239,33 @@ fn outermost_batches(found: &[Annotation]) -> Vec<(Annotation, Batch)> {
     outermost
 }
 
-fn batch_step(annotation: &Annotation, batch: &Batch) -> StepSpan {
-    StepSpan {
-        event: annotation.event,
-        origin: StepOrigin::Batch,
-        thread: annotation.thread,
-        start: annotation.start,
-        end: annotation.end,
-        number: None,
-        phase: Some(batch.phase),
-        tokens: batch.tokens,
-        requests: Some(batch.requests),
-    }
+/// The event that marks a step, and its thread, start and end.
+type Mark = (EventId, ThreadId, Nanos, Nanos);
+
+fn mark(annotation: &Annotation) -> Mark {
+    (annotation.event, annotation.thread, annotation.start, annotation.end)
 }
 
-/// A step from `start` to `end`, with the totals of the batches that start in it.
-fn batch_totals(
-    batches: &[(Annotation, Batch)],
-    thread: ThreadId,
-    start: Nanos,
-    end: Nanos,
+/// A step with the totals of its batches.
+fn span(
+    origin: StepOrigin,
+    number: Option<u64>,
+    (event, thread, start, end): Mark,
+    batches: &[Batch],
 ) -> StepSpan {
-    let inside = |annotation: &Annotation| (start..end).contains(&annotation.start);
-    let within: Vec<&Batch> = batches
-        .iter()
-        .filter(|(annotation, _)| inside(annotation))
-        .map(|(_, batch)| batch)
-        .collect();
-    let first = within.first();
+    let first = batches.first();
     StepSpan {
-        event: EventId(0),
-        origin: StepOrigin::Recorded,
+        event,
+        origin,
         thread,
         start,
         end,
-        number: None,
+        number,
         phase: first
             .map(|batch| batch.phase)
-            .filter(|&phase| within.iter().all(|batch| batch.phase == phase)),
-        tokens: first.and_then(|_| within.iter().map(|batch| batch.tokens).sum()),
-        requests: first.map(|_| within.iter().map(|batch| batch.requests).sum()),
+            .filter(|&phase| batches.iter().all(|batch| batch.phase == phase)),
+        tokens: first.and_then(|_| batches.iter().map(|batch| batch.tokens).sum()),
+        requests: first.map(|_| batches.iter().map(|batch| batch.requests).sum()),
     }
 }
 
