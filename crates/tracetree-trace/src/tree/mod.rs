@@ -172,22 +172,9 @@ impl CallTree {
         let mut planter = nest::Planter::new(&trace, &launched, options.frames);
         planter.plant_threads();
         planter.plant_unlinked();
-        let nest::Planted {
-            kinds,
-            sources,
-            parents,
-            ends,
-            calls,
-            noise,
-            artefacts,
-            too_deep,
-            crowded,
-            uncertain,
-        } = planter.finish();
-        let mut uncertain: Vec<u32> =
-            uncertain.iter().map(|event| calls[event.index()]).filter(|&at| at != NONE).collect();
-        uncertain.sort_unstable();
-        let count = uncertain.len() as u64;
+        let planted = planter.finish();
+        let nest::Planted { noise, artefacts, too_deep, .. } = planted;
+        let count = planted.uncertain.len() as u64;
         notes.add(
             "POSITION_UNCERTAIN",
             count,
@@ -228,6 +215,13 @@ impl CallTree {
                 )
             },
         );
+        CallTree::of_columns(trace, planted, notes)
+    }
+
+    /// Creates a tree from its columns.
+    fn of_columns(trace: Arc<Trace>, planted: nest::Planted, notes: Notes) -> CallTree {
+        let nest::Planted { kinds, sources, parents, ends, calls, crowded, uncertain, .. } =
+            planted;
         CallTree {
             gpu_before: Counts::of(kinds.iter().map(|&kind| u8::from(kind == CallKind::Gpu))),
             kinds,

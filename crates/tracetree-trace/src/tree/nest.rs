@@ -43,6 +43,7 @@ const TIMER_NOISE: Nanos = Nanos(1_000);
 pub(super) const DEEPEST: usize = 512;
 
 /// The tree columns that a [`Planter`] fills.
+#[derive(Default)]
 pub(super) struct Planted {
     pub(super) kinds: Vec<CallKind>,
     pub(super) sources: Vec<u32>,
@@ -55,8 +56,8 @@ pub(super) struct Planted {
     pub(super) too_deep: u64,
     /// The parents of the calls that were nested too deeply, in preorder.
     pub(super) crowded: Vec<u32>,
-    /// The events whose position is uncertain, sorted.
-    pub(super) uncertain: Vec<EventId>,
+    /// The calls whose position is uncertain, in preorder.
+    pub(super) uncertain: Vec<u32>,
 }
 
 /// Appends calls to a tree in preorder.
@@ -84,11 +85,7 @@ impl<'a> Planter<'a> {
             parents: column(),
             ends: column(),
             calls: vec![NONE; trace.len()],
-            noise: 0,
-            artefacts: 0,
-            too_deep: 0,
-            crowded: Vec::new(),
-            uncertain: Vec::new(),
+            ..Planted::default()
         };
         let grafts = Grafts::of(trace);
         Planter { trace, launched, grafts, frames, planted, stack: Vec::new() }
@@ -130,7 +127,11 @@ impl<'a> Planter<'a> {
             self.close_all();
         }
         self.planted.artefacts += positions.artefacts;
-        self.planted.uncertain = positions.uncertain;
+        let call = |event: &EventId| self.planted.calls[event.index()];
+        let uncertain = positions.uncertain.iter().map(call).filter(|&call| call != NONE);
+        let mut uncertain: Vec<u32> = uncertain.collect();
+        uncertain.sort_unstable();
+        self.planted.uncertain = uncertain;
     }
 
     /// Adds the GPU events that have no launch, below a separate root.

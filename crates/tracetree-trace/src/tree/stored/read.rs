@@ -5,8 +5,8 @@ use crate::trace::{
     Arguments, CapturedAs, CapturedCall, Category, EventId, Grid, Header, Message, Nanos, Notes,
     Sequence, Sparse, Stream, TextId, Thread, ThreadId, Trace, Uid,
 };
-use crate::tree::{CallKind, CallTree, Counts, NONE};
-use std::sync::OnceLock;
+use crate::tree::nest::Planted;
+use crate::tree::{CallKind, CallTree, NONE};
 
 impl StoredTree {
     /// Restores the tree. The restored trace is named `source`.
@@ -114,21 +114,10 @@ impl StoredTree {
         for (call, &event) in event_of.iter().enumerate().filter(|(_, event)| **event != NONE) {
             call_of[event as usize] = call as u32;
         }
-        Ok(CallTree {
-            gpu_before: Counts::of(kinds.iter().map(|&kind| u8::from(kind == CallKind::Gpu))),
-            kinds,
-            sources,
-            parents: calls.parents,
-            ends: calls.ends,
-            calls: call_of,
-            crowded: Vec::new(),
-            uncertain: Vec::new(),
-            modules: OnceLock::new(),
-            backward: OnceLock::new(),
-            notes: Notes::default(),
-            replays: Vec::new(),
-            trace: trace.into(),
-        })
+        let Nesting { parents, ends } = calls;
+        let planted =
+            Planted { kinds, sources, parents, ends, calls: call_of, ..Planted::default() };
+        Ok(CallTree::of_columns(trace.into(), planted, Notes::default()))
     }
 
     fn add_annotations(&self, trace: &mut Trace, texts: &[TextId]) -> Result<(), String> {
