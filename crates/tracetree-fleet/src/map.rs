@@ -23,7 +23,7 @@ use tracetree::error::{Error, Result};
 use tracetree::program::Damage;
 use tracetree::report::ReportOptions;
 use tracetree::side::{PerSide, Side};
-use tracetree::storage::{self, Created, Creating, Opening};
+use tracetree::storage::{self, Creating, Opening};
 use tracetree::trace::Nanos;
 use tracetree::{Comparison, ComparisonOptions, Input};
 
@@ -194,9 +194,7 @@ impl Mapping {
         let written = shard.to_parquet(&pair.shown(&self.options.read));
         let written = written.map_err(|error| Error::io(&path, "write the shard", error));
         let creating = match written {
-            Ok(bytes) if is_broken => {
-                Creating::Done(storage::replace(&path, &bytes).map(|()| Created::New))
-            }
+            Ok(bytes) if is_broken => Creating::Done(storage::replace(&path, &bytes)),
             Ok(bytes) => storage::begin_create(&path, &bytes),
             Err(error) => Creating::Done(Err(error)),
         };
@@ -265,7 +263,7 @@ impl Writing {
             Writing::Done(mapped) => mapped,
             Writing::Begun(work, status, creating) => match creating.wait() {
                 // A concurrent run may already have written an identical shard.
-                Ok(Created::New | Created::Kept) => Mapped { status, was_there: false, work },
+                Ok(()) => Mapped { status, was_there: false, work },
                 Err(error) => failed(SHARD_NOT_WRITTEN, &error),
             },
         }

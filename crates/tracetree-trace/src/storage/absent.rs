@@ -1,7 +1,7 @@
 //! Replaces remote storage in builds without the `remote` feature. Remote addresses are still
 //! recognized, but using one is an error that suggests a remedy.
 
-use super::{Created, Stored};
+use super::Stored;
 use crate::error::{Error, ErrorKind, Result};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ pub(super) fn is_pinned(_: &Stored) -> bool {
 pub struct Creating(PathBuf);
 
 impl Creating {
-    pub(super) fn wait(self) -> Result<Created> {
+    pub(super) fn wait(self) -> Result<()> {
         refused(&self.0)
     }
 }

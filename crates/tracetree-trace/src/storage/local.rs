@@ -1,7 +1,7 @@
 //! Lists, reads and writes local files. To write a file, a temporary file is written in the same
 //! folder and then renamed or linked to the final name.
 
-use super::{Created, Stored};
+use super::Stored;
 use crate::error::{Error, ErrorKind, Result};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -56,22 +56,21 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<Created> {
+/// Writes a new file; an existing file is left unchanged.
+pub(super) fn create(path: &Path, bytes: &[u8]) -> Result<()> {
     if path.exists() {
-        return Ok(Created::Kept);
+        return Ok(());
     }
     make_folder(path)?;
     let aside = write_aside(path, bytes)?;
     // A hard link fails if the target exists; a rename would replace it.
-    let linked = fs::hard_link(&aside, path);
-    let result = match linked {
-        Ok(()) => Ok(Created::New),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Created::Kept),
+    let result = match fs::hard_link(&aside, path) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists || path.exists() => Ok(()),
         // Some file systems do not support hard links.
-        Err(_) if path.exists() => Ok(Created::Kept),
-        Err(_) => fs::rename(&aside, path)
-            .map(|()| Created::New)
-            .map_err(|error| Error::io(path, "write the file", error)),
+        Err(_) => {
+            fs::rename(&aside, path).map_err(|error| Error::io(path, "write the file", error))
+        }
     };
     // The temporary file is removed after a hard link or a failure. After a rename the temporary
     // file no longer exists, so a failure to remove it is ignored.
@@ -212,8 +211,8 @@ mod tests {
     fn existing_files_are_not_overwritten_and_no_temporary_file_is_left() {
         let home = tempfile::tempdir().expect("a folder");
         let path = home.path().join("shards/one");
-        assert_eq!(create(&path, b"first").expect("written"), Created::New);
-        assert_eq!(create(&path, b"second").expect("kept"), Created::Kept);
+        create(&path, b"first").expect("written");
+        create(&path, b"second").expect("kept");
         assert_eq!(read(&path).expect("read"), Some(b"first".to_vec()));
         replace(&path, b"third").expect("replaced");
         assert_eq!(read(&path).expect("read"), Some(b"third".to_vec()));
@@ -225,19 +224,19 @@ mod tests {
     fn of_many_writers_at_once_one_wins() {
         let home = tempfile::tempdir().expect("a folder");
         let path = home.path().join("one");
-        let created: Vec<Created> = std::thread::scope(|scope| {
+        let found: Vec<Vec<u8>> = std::thread::scope(|scope| {
             let write = |at: u8| {
-                scope.spawn({
-                    let path = &path;
-                    move || create(path, &[at; 100_000]).expect("written")
+                let path = &path;
+                scope.spawn(move || {
+                    create(path, &[at; 100_000]).expect("written");
+                    read(path).expect("read").expect("there")
                 })
             };
             let threads: Vec<_> = (0..8).map(write).collect();
             threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
         });
-        assert_eq!(created.iter().filter(|&&created| created == Created::New).count(), 1);
-        let bytes = read(&path).expect("read").expect("there");
-        assert!(bytes.len() == 100_000 && bytes.iter().all(|&byte| byte == bytes[0]));
+        let first = found[0][0];
+        assert!(found.iter().all(|bytes| *bytes == [first; 100_000]));
     }
 
     #[cfg(unix)]

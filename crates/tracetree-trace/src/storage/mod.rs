@@ -62,31 +62,22 @@ impl Opening {
 /// A file or object that is being written.
 pub enum Creating {
     /// A finished write to a local file, with its result.
-    Done(Result<Created>),
+    Done(Result<()>),
     /// A write to a remote object.
     Remote(remote::Creating),
 }
 
 impl Creating {
-    /// Waits until the file or object is written.
+    /// Waits until the file or object is written, or is known to exist already.
     ///
     /// # Errors
     /// Fails if the file or object cannot be written.
-    pub fn wait(self) -> Result<Created> {
+    pub fn wait(self) -> Result<()> {
         match self {
-            Creating::Done(created) => created,
+            Creating::Done(written) => written,
             Creating::Remote(creating) => creating.wait(),
         }
     }
-}
-
-/// Whether [`begin_create`] wrote anything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Created {
-    /// The file did not exist and was written.
-    New,
-    /// The file already existed and was left unchanged.
-    Kept,
 }
 
 /// The prefixes that identify remote addresses.

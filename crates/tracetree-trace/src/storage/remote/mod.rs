@@ -13,7 +13,7 @@ mod patience;
 mod reader;
 mod waiting;
 
-use super::{Created, Stored};
+use super::Stored;
 use crate::error::{Error, Result};
 use address::Address;
 use bytes::Bytes;
@@ -114,11 +114,11 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
 /// An object that is being written.
 pub struct Creating {
     path: PathBuf,
-    begun: Result<(Service, io::Result<Pending<Answer<Created>>>)>,
+    begun: Result<(Service, io::Result<Pending<Answer<()>>>)>,
 }
 
 impl Creating {
-    pub(super) fn wait(self) -> Result<Created> {
+    pub(super) fn wait(self) -> Result<()> {
         let (service, pending) = self.begun?;
         let answer = pending.and_then(|pending| pending.wait());
         failure::explained((&self.path, service, "write the file"), answer)
@@ -134,18 +134,18 @@ pub(super) fn begin_create(path: &Path, bytes: &[u8]) -> Creating {
 }
 
 /// Writes an object of up to 5 GB in one request, because multipart uploads do not support preconditions.
-async fn create(store: &dyn ObjectStore, key: &Key, bytes: Bytes) -> Answer<Created> {
+async fn create(store: &dyn ObjectStore, key: &Key, bytes: Bytes) -> Answer<()> {
     let mut tries = 0;
     loop {
         tries += 1;
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         match store.put_opts(key, PutPayload::from_bytes(bytes.clone()), options).await {
-            Ok(_) => return Ok(Created::New),
+            Ok(_) => return Ok(()),
             Err(error @ object_store::Error::AlreadyExists { .. }) => {
                 // A store also returns `AlreadyExists` while another process is uploading the object, although that
                 // upload may fail.
                 match failure::unless_absent(store.head(key).await)? {
-                    Some(_) => return Ok(Created::Kept),
+                    Some(_) => return Ok(()),
                     None if tries < TRIES => {}
                     None => return Err(error),
                 }
