@@ -16,6 +16,10 @@ pub(super) struct Batches {
     replayed: Vec<Annotation>,
 }
 
+/// The graphs that were captured for one batch size, identified by the capture trace and by the
+/// annotation that encloses the captures.
+pub(super) type Group = (u32, Option<EventId>);
+
 /// The batch that a graph replay processed. Engines capture graphs either for a fixed number of
 /// requests or for a fixed number of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -72,7 +76,7 @@ impl Batches {
 
     /// The group of consecutively captured graphs that contains this graph. Engines replay the
     /// graphs of a group in capture order.
-    pub(super) fn group(&self, graph: GraphId) -> (u32, Option<EventId>) {
+    pub(super) fn group(&self, graph: GraphId) -> Group {
         (graph.capture, self.captured.get(&graph).and_then(|&(event, _)| event))
     }
 

@@ -68,8 +68,7 @@ impl Captures {
                 fitting.candidates(ran, batches.of_replay(tree, launch), end)
             })
             .collect();
-        let groups = |id: GraphId| batches.group(id);
-        let chosen = order::choose(tree, &launches, &candidates, &self.captures, groups);
+        let chosen = order::choose(tree, &launches, &candidates, &self.captures, &batches);
         let mut grafts = Vec::new();
         let mut found = Vec::new();
         let mut parts = PartTraces::after(self.captures.len());

@@ -12,17 +12,13 @@
 //! group. The first graph of a group counts as the successor of the last graph. Launches with the
 //! same graph number (CUDA's `graph id`) are assigned the same captured graph.
 
+use super::batches::{Batches, Group};
 use super::fit::Candidate;
 use super::graphs::{Capture, GraphId};
 use crate::order::Order as _;
-use crate::trace::EventId;
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-
-/// The graphs that were captured for one batch size, identified by the capture trace and by the
-/// annotation that encloses the captures.
-type Group = (u32, Option<EventId>);
 
 /// For each graph launch, the index of the chosen captured graph; `None` if no graph fits.
 pub(super) fn choose(
@@ -30,9 +26,9 @@ pub(super) fn choose(
     launches: &[CallId],
     candidates: &[Vec<Candidate>],
     captures: &[Arc<Capture>],
-    group: impl Fn(GraphId) -> Group,
+    batches: &Batches,
 ) -> Vec<Option<usize>> {
-    let successors = successors(captures, group);
+    let successors = successors(captures, batches);
     let mut chosen = vec![None; launches.len()];
     let graphs: Vec<Option<u64>> = launches.iter().map(|&launch| graph_id(tree, launch)).collect();
     let mut order: Vec<usize> = (0..launches.len()).collect();
@@ -69,14 +65,11 @@ fn graph_id(tree: &CallTree, launch: CallId) -> Option<u64> {
 
 /// For each captured graph, its successor in the same group. The successor of the last graph is the
 /// first graph.
-fn successors(
-    captures: &[Arc<Capture>],
-    group: impl Fn(GraphId) -> Group,
-) -> FxHashMap<GraphId, GraphId> {
+fn successors(captures: &[Arc<Capture>], batches: &Batches) -> FxHashMap<GraphId, GraphId> {
     let mut groups: Vec<(Group, GraphId)> = Vec::new();
     for (capture, graphs) in (0..).zip(captures.iter().map(|c| c.graphs.len())) {
         let ids = (0..graphs as u32).map(|graph| GraphId { capture, graph });
-        groups.extend(ids.map(|id| (group(id), id)));
+        groups.extend(ids.map(|id| (batches.group(id), id)));
     }
     groups.sort_unstable();
     let of_group = groups.chunk_by(|(a, _), (b, _)| a == b);

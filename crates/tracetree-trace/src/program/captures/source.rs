@@ -30,6 +30,7 @@ pub struct Captures {
     /// Whether graph launches are left unchanged. If so, program parts that the replayed kernels
     /// name are not added either.
     leaves_graphs: bool,
+    /// Notes about irregularities in the capture traces, and about the search for them.
     pub(super) notes: Notes,
 }
 
@@ -135,18 +136,8 @@ impl Captures {
     }
 
     /// Adds a note about the search for captures.
-    pub(crate) fn note(&mut self, code: &'static str, hint: &'static str, message: String) {
+    fn note(&mut self, code: &'static str, hint: &'static str, message: String) {
         self.notes.add(code, 1, hint, || message);
-    }
-
-    /// Whether there are no capture traces.
-    fn is_empty(&self) -> bool {
-        self.captures.is_empty()
-    }
-
-    /// Notes about irregularities in the capture traces.
-    fn notes(&self) -> &Notes {
-        &self.notes
     }
 
     fn add_beside(&mut self, path: &Path, options: &ReadOptions) -> Result<()> {
@@ -191,7 +182,7 @@ impl Captures {
         reading: &ReadOptions,
     ) -> Result<CallTree> {
         let names_parts = !self.leaves_graphs && !tree.trace().regions().is_empty();
-        if self.is_empty() && self.notes().is_empty() && !names_parts {
+        if self.captures.is_empty() && self.notes.is_empty() && !names_parts {
             return Ok(tree);
         }
         let tree = self.add_to(&tree, options);
