@@ -34,7 +34,7 @@ impl CallTree {
             .filter_map(|&(call, number, forward_thread)| {
                 let thread = *threads.get(&forward_thread)?;
                 let op = *forward.get(&(thread, number))?;
-                (self.start_of(op) <= self.start_of(call)).then_some((op, call))
+                (self.start(op) <= self.start(call)).then_some((op, call))
             })
             .collect();
         links.sort_by_key(|&(op, call)| (call, op));
@@ -97,7 +97,7 @@ impl CallTree {
         for &(call, number, forward_thread) in backward {
             let ops = of_numbers.get(&number).map_or(&[][..], Vec::as_slice);
             for &(thread, op) in ops.iter().take(MOST_FORWARD_THREADS) {
-                if self.start_of(op) <= self.start_of(call) {
+                if self.start(op) <= self.start(call) {
                     *votes.entry((forward_thread, thread)).or_default() += 1;
                 }
             }
@@ -110,9 +110,5 @@ impl CallTree {
             }
         }
         threads.into_iter().map(|(number, (_, thread))| (number, thread)).collect()
-    }
-
-    fn start_of(&self, call: CallId) -> Option<crate::trace::Nanos> {
-        self.event(call).map(|event| self.trace().start(event))
     }
 }

@@ -388,7 +388,7 @@ impl CallTree {
         let threads = self.calls().filter(|&call| self.is_pool(call));
         let mut calls: Vec<CallId> =
             threads.flat_map(|thread| (thread.0 + 1..self.end(thread).0).map(CallId)).collect();
-        calls.sort_by_key(|&call| (self.event(call).map(|event| self.trace.start(event)), call));
+        calls.sort_by_key(|&call| (self.start(call), call));
         calls
     }
 
@@ -425,6 +425,11 @@ impl CallTree {
                 name => name,
             },
         }
+    }
+
+    /// The start of a call; `None` for roots.
+    pub(crate) fn start(&self, call: CallId) -> Option<Nanos> {
+        self.event(call).map(|event| self.trace.start(event))
     }
 
     /// The duration of a call; zero for roots.

@@ -161,8 +161,7 @@ fn captured(tree: &CallTree, range: Captured) -> Option<CapturedGraph> {
     let Captured { begin, thread, span, is_whole } = range;
     let begin = begin?;
     let mut tops = tops(tree, thread, span);
-    let start = |call: CallId| tree.event(call).map(|event| tree.trace().start(event));
-    tops.sort_by_key(|&call| (start(call), call));
+    tops.sort_by_key(|&call| (tree.start(call), call));
     let mut graph =
         CapturedGraph { begin, thread, span, is_whole, calls: Vec::new(), launches: Vec::new() };
     for top in tops {

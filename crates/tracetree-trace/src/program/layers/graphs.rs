@@ -177,10 +177,9 @@ fn is_covered_inside(tree: &CallTree, launch: CallId, covered: &[bool]) -> bool 
 
 /// The GPU events of a replay, including the GPU events below captured calls, sorted by start time.
 fn gpu_events(tree: &CallTree, launch: CallId) -> Vec<CallId> {
-    let start = |call: CallId| tree.event(call).map(|event| tree.trace().start(event));
     let below = tree.subtree(launch).filter(|&below| tree.kind(below) == CallKind::Gpu);
     let mut events: Vec<CallId> = below.collect();
-    events.order_by_key(|&event| (start(event), event));
+    events.order_by_key(|&event| (tree.start(event), event));
     events
 }
 

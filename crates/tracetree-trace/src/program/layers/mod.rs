@@ -257,7 +257,7 @@ impl Extents {
         }
         let own_step = steps.step(host).and_then(|step| self.of_steps[step.index()]);
         let (first, last) = own_step.unwrap_or(whole);
-        let start = tree.event(host).map_or(first, |event| tree.trace().start(event));
+        let start = tree.start(host).unwrap_or(first);
         order(start < first, start >= last)
     }
 }

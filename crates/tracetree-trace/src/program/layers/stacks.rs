@@ -71,13 +71,9 @@ impl Group<'_> {
         let class = self.class.to_owned();
         let layers = self.instances.iter().map(instance).collect();
         let mut members = self.calls;
-        members.order_by_key(|&(layer, call)| (layer, start(tree, call), call));
+        members.order_by_key(|&(layer, call)| (layer, tree.start(call), call));
         Found { stack: Stack { kind: StackKind::Modules, class, layers }, members }
     }
-}
-
-fn start(tree: &CallTree, call: CallId) -> Option<Nanos> {
-    tree.event(call).map(|event| tree.trace().start(event))
 }
 
 /// Whether a module call contains calls of other modules; `modules` are all module calls, in
@@ -93,7 +89,7 @@ fn sibling_groups<'t>(tree: &'t CallTree, times: &Times) -> Vec<Group<'t>> {
     modules.retain(|&call| times.below(tree, call) > Nanos::ZERO);
     // A module instance belongs to the stack that contains its first call; the backward pass may
     // call the instance again elsewhere.
-    modules.order_by_key(|&call| (start(tree, call), call));
+    modules.order_by_key(|&call| (tree.start(call), call));
     let mut groups: Vec<Group<'t>> = Vec::new();
     let mut of_keys: FxHashMap<(&str, &str), usize> = FxHashMap::default();
     let mut of_instances: FxHashMap<&str, (usize, u32)> = FxHashMap::default();

@@ -280,10 +280,8 @@ impl<'t> Callers<'t> {
                     && !tree.is_captured(call)
             };
             let of_thread = calls.entry(thread).or_default();
-            of_thread.extend(tree.subtree(root).filter(is_host).filter_map(|call| {
-                let start = tree.trace().start(tree.event(call)?);
-                Some((start, call))
-            }));
+            let own = tree.subtree(root).filter(is_host);
+            of_thread.extend(own.filter_map(|call| Some((tree.start(call)?, call))));
             of_thread.order_by_key(|&(start, call)| (start, call));
         }
         Callers { tree, calls }
