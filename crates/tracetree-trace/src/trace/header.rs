@@ -109,11 +109,13 @@ pub struct Distributed {
 ///
 /// The blocks with `metadata` and environment variables are never read, because they contain
 /// credentials in real traces.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Header {
     /// The profiler that wrote the trace file.
+    #[serde(default, skip_serializing_if = "Recorder::is_kineto")]
     pub recorder: Recorder,
     /// `schemaVersion`.
+    #[serde(skip)]
     pub schema_version: Option<i64>,
     /// `deviceProperties`, in file order.
     pub devices: Vec<Device>,
@@ -127,5 +129,6 @@ pub struct Header {
     /// `with_modules`, `profile_memory`, `with_flops`.
     pub options: Vec<String>,
     /// `baseTimeNanoseconds`: event times are relative to this point in time.
+    #[serde(skip)]
     pub base_time: Option<Nanos>,
 }

@@ -15,7 +15,7 @@
 mod read;
 mod write;
 
-use crate::trace::{CapturedAs, Category, Device, Distributed, Recorder};
+use crate::trace::{CapturedAs, Category, Header};
 use serde::{Deserialize, Serialize};
 
 /// The columns that represent a tree in a file.
@@ -27,7 +27,7 @@ pub struct StoredTree {
     streams: Vec<(i64, i64)>,
     /// For each argument record, its dims, types, strides and concrete inputs.
     arguments: Vec<[u32; 4]>,
-    header: StoredHeader,
+    header: Header,
     /// Depth of each call, in preorder.
     depths: Vec<u32>,
     /// For each call, the index of its category in [`KINDS`], or the code of a root.
@@ -63,16 +63,6 @@ struct Column<T> {
     /// The call after the last call that has a value.
     #[serde(skip)]
     next: usize,
-}
-
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct StoredHeader {
-    #[serde(default, skip_serializing_if = "Recorder::is_kineto")]
-    recorder: Recorder,
-    devices: Vec<Device>,
-    versions: Vec<(String, String)>,
-    distributed: Option<Distributed>,
-    options: Vec<String>,
 }
 
 /// The categories of events that become calls. The code of a category is its position in this list.

@@ -2,8 +2,8 @@
 
 use super::{CAPTURED, Column, KINDS, LONGEST, StoredTree, THREAD, UNLINKED_ROOT};
 use crate::trace::{
-    Arguments, CapturedAs, CapturedCall, Category, EventId, Grid, Header, Message, Nanos, Notes,
-    Sequence, Sparse, Stream, TextId, Thread, ThreadId, Trace, Uid,
+    Arguments, CapturedAs, CapturedCall, Category, EventId, Grid, Message, Nanos, Notes, Sequence,
+    Sparse, Stream, TextId, Thread, ThreadId, Trace, Uid,
 };
 use crate::tree::nest::Planted;
 use crate::tree::{CallKind, CallTree, NONE};
@@ -65,14 +65,7 @@ impl StoredTree {
             self.add_annotations(&mut trace, &texts)?;
         }
         trace.total_events = trace.uids.len() as u64;
-        trace.header = Header {
-            recorder: self.header.recorder,
-            devices: self.header.devices,
-            versions: self.header.versions,
-            distributed: self.header.distributed,
-            options: self.header.options,
-            ..Header::default()
-        };
+        trace.header = self.header;
         let count = calls.parents.len();
         let streams = trace.all_streams.len() as u32;
         trace.streams = sparse(self.stream_of, &event_of, |at| {

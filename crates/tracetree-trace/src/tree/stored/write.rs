@@ -1,6 +1,6 @@
 //! Converts a [`CallTree`] into the columns of a [`StoredTree`].
 
-use super::{CAPTURED, KINDS, StoredHeader, StoredTree, THREAD, UNLINKED_ROOT};
+use super::{CAPTURED, KINDS, StoredTree, THREAD, UNLINKED_ROOT};
 use crate::trace::{Arguments, Category, EventId, Message, Nanos, Stream, TextId, Texts, ThreadId};
 use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;
@@ -55,17 +55,7 @@ struct Writer<'t> {
 
 impl<'t> Writer<'t> {
     fn new(tree: &'t CallTree) -> Writer<'t> {
-        let header = tree.trace.header();
-        let stored = StoredTree {
-            header: StoredHeader {
-                recorder: header.recorder,
-                devices: header.devices.clone(),
-                versions: header.versions.clone(),
-                distributed: header.distributed.clone(),
-                options: header.options.clone(),
-            },
-            ..StoredTree::default()
-        };
+        let stored = StoredTree { header: tree.trace.header().clone(), ..StoredTree::default() };
         Writer {
             texts: Texts::default(),
             threads: vec![None; tree.trace.threads().len()],
