@@ -14,6 +14,7 @@ mod sizes;
 
 use super::layers::{Stack, StackKind};
 use super::{Layers, Measure, Steps};
+use crate::side::PerSide;
 use crate::tree::CallTree;
 use network::Network;
 use serde::Serialize;
@@ -109,11 +110,7 @@ pub struct Model {
 impl Model {
     /// Examines the names and shapes of all calls.
     pub fn of(tree: &CallTree) -> Model {
-        let measure = if tree.roots().any(|root| tree.is_gpu_path(root)) {
-            Measure::GpuTime
-        } else {
-            Measure::HostSelfTime
-        };
+        let measure = Measure::of(PerSide::new(tree, tree));
         let network = Network::of(tree);
         let shapes = Shapes::of(tree, &network, measure);
         let architecture = Architecture::of(tree);
