@@ -7,7 +7,7 @@ use crate::support::trace_builder::{HostThread, TraceBuilder};
 use crate::support::traces::real;
 use std::fs;
 use tracetree::diff::{Relation, TraceDiff};
-use tracetree::program::{CaptureSource, Captures, Layers, Measure, StackKind};
+use tracetree::program::{CaptureSource, Captures, Measure, Program, StackKind};
 use tracetree::trace::{Nanos, ReadOptions, Trace, Uid};
 use tracetree::tree::{CallId, CallKind, CallTree, Misfit, ModuleName, TreeOptions};
 use tracetree::{Analysis, Comparison, ComparisonOptions, PerSide, Side};
@@ -502,7 +502,8 @@ fn every_kernel_of_a_real_decode_is_below_its_op_in_36_layers() {
         }
     }
     assert_eq!(right, 544);
-    let layers = Layers::of(&tree, Measure::GpuTime);
+    let program = Program::of(tree);
+    let layers = program.layers(Measure::GpuTime);
     let stack = &layers.stacks()[0];
     assert_eq!(
         (stack.kind, &*stack.class, stack.layers.len()),
@@ -517,12 +518,13 @@ fn every_kernel_of_real_piecewise_graphs_is_below_its_op() {
     let numbers: Vec<usize> =
         tree.replays().iter().filter_map(|replay| Some(replay.graph.as_ref()?.number)).collect();
     assert_eq!(numbers, (0..25).collect::<Vec<_>>());
-    let layers = Layers::of(&tree, Measure::GpuTime);
+    let program = Program::of(tree);
+    let (tree, layers) = (program.tree(), program.layers(Measure::GpuTime));
     assert_eq!(layers.stacks()[0].layers.len(), 24);
     let captured =
         |&kernel: &CallId| tree.launch(kernel).is_some_and(|call| tree.is_captured(call));
     assert!(
-        kernels(&tree)
+        kernels(tree)
             .iter()
             .filter(|kernel| captured(kernel))
             .all(|&kernel| tree.module(kernel).is_some())

@@ -4,10 +4,10 @@
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use crate::support::traces;
+use std::sync::Arc;
 use tracetree::analysis::Analysis;
 use tracetree::analysis::layers::{LayerPairs, PlacePair, layer_op_rows, layer_rows};
-use tracetree::program::StackKind;
-use tracetree::program::{Layers, Measure};
+use tracetree::program::{Measure, Program, StackKind};
 use tracetree::trace::{Nanos, ReadOptions, Trace};
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Side};
@@ -485,10 +485,10 @@ fn the_layers_of_many_steps_are_found_in_about_linear_time() {
             .expect("a trace")
     };
     let time = |steps: u32| {
-        let tree = CallTree::build(model(steps));
+        let tree = Arc::new(CallTree::build(model(steps)));
         let best = (0..3).map(|_| {
             let begin = std::time::Instant::now();
-            assert_eq!(Layers::of(&tree, Measure::GpuTime).len(), 12);
+            assert_eq!(Program::of(tree.clone()).layers(Measure::GpuTime).len(), 12);
             begin.elapsed()
         });
         best.min().expect("three runs")

@@ -81,16 +81,11 @@ pub struct Steps {
 impl Steps {
     /// Finds the steps of a tree, and the step of each call.
     pub fn of(tree: &CallTree) -> Steps {
-        Steps::with_repeats(tree, RepeatDetection::Found)
+        Steps::annotated(tree, &annotations(tree.trace()), RepeatDetection::Found)
     }
 
-    /// Same as [`Steps::of`]; `detection` decides whether repeated calls are used if no steps are
-    /// recorded.
-    pub(crate) fn with_repeats(tree: &CallTree, detection: RepeatDetection) -> Steps {
-        Steps::annotated(tree, &annotations(tree.trace()), detection)
-    }
-
-    /// Same as [`Steps::with_repeats`], but for a trace whose annotations are already parsed.
+    /// Same as [`Steps::of`], but for a trace whose annotations are already parsed; `detection`
+    /// decides whether repeated calls are used if no steps are recorded.
     pub(super) fn annotated(
         tree: &CallTree,
         annotations: &[Annotation],

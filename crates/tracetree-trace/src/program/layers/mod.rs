@@ -89,12 +89,6 @@ pub struct Layers {
 
 impl Layers {
     /// Finds the layers, and the position of each call.
-    #[doc(hidden)]
-    pub fn of(tree: &CallTree, measure: Measure) -> Layers {
-        Layers::in_steps(tree, measure, &Steps::of(tree))
-    }
-
-    /// Same as [`Layers::of`], but for a tree whose steps are already known.
     pub(crate) fn in_steps(tree: &CallTree, measure: Measure, steps: &Steps) -> Layers {
         let mut found = stacks::of_modules(tree, measure);
         let (replayed, reaches) = graphs::of_graphs(tree, steps, &found);
