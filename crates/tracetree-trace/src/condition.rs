@@ -59,14 +59,14 @@ impl<'t> Condition<'t> {
     /// Parses a condition. On failure, returns a description of the syntax error.
     pub fn parse(text: &'t str) -> Result<Condition<'t>, String> {
         // Subjects and quoted strings may contain colons; quantities cannot.
-        let (subject, bounds) = match last_outside_of_quotes(text, ':') {
+        let (subject, bounds) = match outside_of_quotes(text, ':').last() {
             Some(at) => (Some(text[..at].trim()), &text[at + 1..]),
             None => (None, text),
         };
         let mut rest = Some(bounds);
         let mut parsed = Vec::new();
         while let Some(bounds) = rest {
-            let (bound, after) = match first_outside_of_quotes(bounds, '&') {
+            let (bound, after) = match outside_of_quotes(bounds, '&').next() {
                 Some(at) => (&bounds[..at], Some(&bounds[at + 1..])),
                 None => (bounds, None),
             };
@@ -79,7 +79,7 @@ impl<'t> Condition<'t> {
 
 impl<'t> Bound<'t> {
     fn parse(bound: &'t str) -> Result<Bound<'t>, String> {
-        let at = ['<', '>'].iter().filter_map(|&sign| first_outside_of_quotes(bound, sign)).min();
+        let at = ['<', '>'].iter().flat_map(|&sign| outside_of_quotes(bound, sign)).min();
         let at = at.ok_or("expected `>`, `>=`, `<` or `<=`")?;
         let split = RELATIONS
             .iter()
@@ -125,15 +125,8 @@ fn labels(text: &str) -> Result<Labelled<'_>, String> {
     Ok((quantity.trim(), found))
 }
 
-fn first_outside_of_quotes(text: &str, wanted: char) -> Option<usize> {
-    positions_outside_of_quotes(text, wanted).next()
-}
-
-fn last_outside_of_quotes(text: &str, wanted: char) -> Option<usize> {
-    positions_outside_of_quotes(text, wanted).last()
-}
-
-fn positions_outside_of_quotes(text: &str, wanted: char) -> impl Iterator<Item = usize> + '_ {
+/// The positions of a character outside of quotes.
+fn outside_of_quotes(text: &str, wanted: char) -> impl Iterator<Item = usize> + '_ {
     let mut open: Option<char> = None;
     text.char_indices().filter_map(move |(at, letter)| {
         match open {
