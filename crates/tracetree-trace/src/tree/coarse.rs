@@ -107,11 +107,6 @@ impl Call {
         Call { event, start: trace.start(event), end: trace.end(event), kind, name, stated }
     }
 
-    /// The frame that called this frame, as far as the trace states it.
-    fn caller(&self) -> Option<Caller> {
-        self.stated.frame.map(|_| self.stated.parent.map_or(Caller::Nobody, Caller::Frame))
-    }
-
     /// Sorts calls of one kind that start in the same microsecond.
     fn rank(&self) -> impl Ord + use<> {
         let frame = self.stated.frame.unwrap_or(i64::MAX);
@@ -124,11 +119,6 @@ impl Call {
     fn may_precede(&self, later: &Call) -> bool {
         self.end >= later.end || self.end == self.start
     }
-}
-
-enum Caller {
-    Nobody,
-    Frame(i64),
 }
 
 /// Sorts the calls of a thread by their starts. Calls that start in the same microsecond are in the
@@ -299,10 +289,12 @@ impl<'a> Nesting<'a> {
     /// Closes the frames that the caller of a frame did not call. A frame without a caller on this
     /// thread is below no frame.
     fn close_for_caller(&mut self, call: &Call) {
-        let below = match call.caller() {
-            None => return,
-            Some(Caller::Nobody) => 0,
-            Some(Caller::Frame(caller)) => match self.place_of_open(caller) {
+        if call.stated.frame.is_none() {
+            return;
+        }
+        let below = match call.stated.parent {
+            None => 0,
+            Some(caller) => match self.place_of_open(caller) {
                 Some(place) => place + 1,
                 None if self.last_below.contains_key(&caller) => return,
                 None => 0,
