@@ -7,6 +7,7 @@ use crate::support::compared::compare_texts;
 use crate::support::files::unpacked;
 use crate::support::recording::Recording;
 use crate::support::splitmix::SplitMix;
+use crate::support::trace_builder::{HostThread, TraceBuilder};
 use crate::support::traces::{example, h100, real};
 use std::path::{Path, PathBuf};
 use tracetree::PerSide;
@@ -85,4 +86,83 @@ fn a_made_change_is_named() {
         }
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+/// A training script of two steps, with the given calls in the module of each step.
+fn script(calls: impl Fn(&mut HostThread<'_>, u32)) -> String {
+    let builder = TraceBuilder::cuda().thread("main", |t| {
+        for number in 0..2 {
+            t.step(number, |t| {
+                t.frame("train.py(20): train_step", |t| t.module("Block_0", |t| calls(t, number)));
+            });
+        }
+    });
+    builder.json()
+}
+
+fn product(t: &mut HostThread<'_>) {
+    t.op("aten::mm", |t| t.kernel("sgemm", 5.0));
+}
+
+#[test]
+fn code_that_only_one_side_compiles_in_the_measured_steps_is_named() {
+    let run = |compiles: bool| {
+        script(move |t, number| {
+            if compiles && number == 0 {
+                t.frame("torch/_dynamo/convert_frame.py(1052): __call__", |t| {
+                    t.leaf("aten::empty");
+                });
+                t.frame("torch/_inductor/compile_fx.py(300): run", |t| t.leaf("aten::detach"));
+            }
+            product(t);
+        })
+    };
+    for (sides, side) in [([false, true], "candidate"), ([true, false], "baseline")] {
+        let [one, two] = sides.map(run);
+        compare_texts(&PerSide::new(one, two), |analysis| {
+            let sentence = format!("Only the {side} compiles code in the measured steps");
+            let changes = shown(analysis);
+            assert!(matches!(&changes[..], [only] if only.contains(&sentence)), "{changes:?}");
+        });
+    }
+}
+
+#[test]
+fn calls_that_only_enter_another_stream_are_a_part_of_the_stream_change() {
+    let run = |has_stream: bool| {
+        script(move |t, _| {
+            product(t);
+            if has_stream {
+                t.frame("torch/cuda/streams.py(94): __enter__", |_| {});
+                t.on_stream(99, product);
+                t.frame("torch/cuda/streams.py(98): __exit__", |_| {});
+            } else {
+                product(t);
+            }
+        })
+    };
+    compare_texts(&PerSide::new(run(false), run(true)), |analysis| {
+        let kinds: Vec<ChangeKind> = analysis.changes().list().iter().map(|c| c.kind).collect();
+        assert_eq!(kinds, [ChangeKind::Streams], "{:?}", shown(analysis));
+    });
+}
+
+#[test]
+fn no_grad_around_an_added_op_is_a_part_of_that_change() {
+    let run = |has_more: bool| {
+        script(move |t, _| {
+            product(t);
+            if has_more {
+                t.frame("torch/autograd/grad_mode.py(80): __enter__", |_| {});
+                t.op("aten::add", |t| t.kernel("add", 2.0));
+                t.frame("torch/autograd/grad_mode.py(84): __exit__", |_| {});
+            }
+        })
+    };
+    for [one, two] in [[false, true], [true, false]] {
+        compare_texts(&PerSide::new(run(one), run(two)), |analysis| {
+            let kinds: Vec<ChangeKind> = analysis.changes().list().iter().map(|c| c.kind).collect();
+            assert_eq!(kinds, [ChangeKind::Ops], "{:?}", shown(analysis));
+        });
+    }
 }

@@ -12,5 +12,6 @@ mod known_changes;
 mod memory;
 mod one_change;
 mod one_engine;
+mod scoped;
 mod structure;
 mod trust;
