@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct Crossing<'a> {
     programs: PerSide<&'a Program>,
-    /// For each step, the position of its pair in the list of pairs, which is in baseline order.
+    /// For each compared step, the position of its pair in the list of pairs, which is in baseline order.
     pair_of: PerSide<Vec<Option<usize>>>,
 }
 

@@ -76,7 +76,7 @@ pub struct TraceDiff {
     confidences: Confidences,
     regions: regions::Regions,
     step_pairs: Option<StepPairs>,
-    /// For each step on each side, the position of its pair; `None` if all steps are compared.
+    /// For each step on each side, the position of its pair if it is compared; `None` if all steps are compared.
     compared_steps: Option<PerSide<Vec<Option<usize>>>>,
     merged: MergedTree,
     plain_names: PerSide<PlainNames>,

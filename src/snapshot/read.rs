@@ -89,6 +89,7 @@ impl Default for Stacks {
     fn default() -> Self {
         let only = |text: &str| Stack::from([Arc::from(text)]);
         let all = vec![only("(allocated before the recording)"), only("(no stack recorded)")];
+        // Each stack has one number, so no stack occurs twice in a comparison.
         Stacks {
             known: all.iter().cloned().zip([BEFORE, NO_STACK]).collect(),
             all,

@@ -36,7 +36,7 @@ fn gate(rules: &str, baseline: &Recording, candidate: &Recording) -> Gate {
 /// The message of the last check of the rule `gpu_time` or of a budget, and whether it passed.
 fn last(gate: &Gate) -> (String, bool) {
     let is_time = |check: &&Check| check.rule == "gpu_time" || check.rule == "budget";
-    let check = gate.checks.iter().filter(is_time).next_back().expect("a check");
+    let check = gate.checks.iter().rfind(is_time).expect("a check");
     (check.message.clone(), check.findings.is_empty())
 }
 

@@ -57,7 +57,7 @@ pub use status::Status;
 use tracetree::Side;
 use tracetree::trace::{Nanos, ReadOptions};
 
-/// The comparison of many ranks. By default, there are none: the tables have columns, but no rows.
+/// The comparison of many ranks. The default is an empty fleet, whose tables have columns but no rows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fleet {
     /// The folder with the baseline traces.

@@ -121,7 +121,7 @@ impl RankRow {
     }
 }
 
-/// Ranks that run the same ops.
+/// Ranks that run the same ops. `fleet.json` contains all fields that are not skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RoleRow {
     /// The outline hash that all ranks of the role have in the baseline.
@@ -393,7 +393,7 @@ pub struct Shared {
 }
 
 /// A line of the bill, and the ranks that share it. Ranks on which a line that is not a change is smaller than 0.5% of
-/// the step time are omitted.
+/// the step time are omitted. `fleet.json` contains all fields that are not skipped.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LineRow {
     /// What the line is about, as in `bill.csv`.

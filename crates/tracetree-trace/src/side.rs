@@ -35,7 +35,7 @@ impl Side {
         }
     }
 
-    /// The word for the side in sentences: `baseline` or `candidate`.
+    /// The word for the side in sentences, in the keys of reports and in Python: `baseline` or `candidate`.
     #[doc(hidden)]
     pub fn word(self) -> &'static str {
         match self {

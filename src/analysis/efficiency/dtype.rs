@@ -81,8 +81,11 @@ impl Dtype {
     pub(super) fn of_message(name: &str) -> Option<Dtype> {
         match name {
             "Byte" => Dtype::parse("unsigned char"),
-            // Types of C++ are written with a capital.
-            _ => Dtype::parse(name).or_else(|| Dtype::parse(&name.to_ascii_lowercase())),
+            // The library writes the types of C++ with a capital.
+            _ => Dtype::parse(name).or_else(|| {
+                let (first, rest) = name.split_at_checked(1)?;
+                Dtype::parse(&(first.to_ascii_lowercase() + rest))
+            }),
         }
     }
 
@@ -220,7 +223,7 @@ mod tests {
         ] {
             assert_eq!(Dtype::of_message(name), Dtype::parse(same), "{name}");
         }
-        assert_eq!(Dtype::of_message("String"), None);
+        assert!(["String", "FLOAT", ""].into_iter().all(|name| Dtype::of_message(name).is_none()));
     }
 
     #[test]

@@ -71,8 +71,11 @@ pub(super) fn groups<'a>(
         };
         let ops = PerSide::from_fn(|side| row.calls[side].map(|call| dispatcher(diff, side, call)));
         let key = key(diff, row, &ops, is_changed.contains(&at));
-        let category = || categories.name(diff, of, longest);
-        let empty = || Group { category: category(), sides: PerSide::default(), rows: Vec::new() };
+        let empty = || Group {
+            category: categories.name(diff, of, longest),
+            sides: PerSide::default(),
+            rows: Vec::new(),
+        };
         let group = groups.entry(key).or_insert_with(empty);
         group.rows.push(at);
         for side in Side::BOTH {

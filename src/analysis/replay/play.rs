@@ -33,7 +33,7 @@ pub(super) struct PlayWork<'r> {
     pub(super) typical: &'r Typical,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Program<'r> {
     pub(super) line: Vec<Do>,
     pub(super) works: Vec<PlayWork<'r>>,

@@ -108,7 +108,7 @@ pub struct Distributed {
 /// The fields at the top level of a trace file that comparisons need, except `traceEvents`.
 ///
 /// The blocks with `metadata` and environment variables are never read, because they contain
-/// credentials in real traces.
+/// credentials in real traces. Stored headers lack what says nothing about the program.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Header {
     /// The profiler that wrote the trace file.

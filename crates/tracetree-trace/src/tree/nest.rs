@@ -99,7 +99,7 @@ impl<'a> Planter<'a> {
     pub(super) fn plant_threads(&mut self) {
         let threads = host_calls(self.trace, self.frames);
         if let Some(positions) = coarse::positions(self.trace, &threads) {
-            return self.plant_positions(positions);
+            return self.plant_positions(&positions);
         }
         for (thread, mut calls) in threads.into_iter().enumerate() {
             if calls.is_empty() {
@@ -115,7 +115,7 @@ impl<'a> Planter<'a> {
     }
 
     /// Adds every thread that has host calls, with its calls at known positions.
-    fn plant_positions(&mut self, positions: coarse::Positions) {
+    fn plant_positions(&mut self, positions: &coarse::Positions) {
         for (thread, calls) in positions.threads.iter().enumerate().filter(|(_, t)| !t.is_empty()) {
             self.open(CallKind::Thread, thread as u32, Nanos(i64::MAX));
             for &(event, depth) in calls {

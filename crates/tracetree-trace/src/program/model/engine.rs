@@ -3,7 +3,7 @@
 
 use super::Found;
 use super::names::names;
-use crate::trace::{Category, EventId};
+use crate::trace::{Category, EventId, TextId};
 use crate::tree::{CallKind, CallTree};
 use std::collections::BTreeMap;
 
@@ -62,8 +62,13 @@ const ENGINES: [Engine; 8] = [
 pub(super) fn of(tree: &CallTree) -> Option<Found<String>> {
     let (trace, calls) = (tree.trace(), names(tree));
     let is_annotation = |&event: &EventId| trace.category(event) == Category::UserAnnotation;
-    let annotations = trace.events().filter(is_annotation).map(|event| trace.name(event));
-    let annotations: Vec<&str> = annotations.collect();
+    // A trace may have many annotations, but few names of annotations.
+    let mut annotations: BTreeMap<TextId, usize> = BTreeMap::new();
+    for event in trace.events().filter(is_annotation) {
+        *annotations.entry(trace.name_id(event)).or_default() += 1;
+    }
+    let annotations = annotations.into_iter().map(|(name, count)| (trace.text(name), count));
+    let annotations: Vec<(&str, usize)> = annotations.collect();
     let votes = ENGINES.iter().map(|engine| (engine, engine.votes(&calls, &annotations)));
     // On a tie the first engine in the list wins, so every engine is listed before the engines and
     // frameworks that it is built on.
@@ -86,7 +91,7 @@ fn weight(votes: &Votes) -> usize {
 }
 
 impl Engine {
-    fn votes(&self, calls: &[(CallKind, &str, usize)], annotations: &[&str]) -> Votes {
+    fn votes(&self, calls: &[(CallKind, &str, usize)], annotations: &[(&str, usize)]) -> Votes {
         let mut votes = Votes::new();
         for &(kind, name, count) in calls {
             if let Some(vote) = self.vote(kind, name) {
@@ -98,7 +103,8 @@ impl Engine {
                 name.strip_prefix(begin).is_some_and(|rest| rest.contains(behind))
             })
         };
-        let count = annotations.iter().filter(|name| says(name)).count();
+        let said = annotations.iter().filter(|(name, _)| says(name));
+        let count: usize = said.map(|(_, count)| count).sum();
         if count > 0 {
             votes.insert(("annotations".to_owned(), OWN_WEIGHT), count);
         }

@@ -35,7 +35,7 @@ impl<'a> Message<'a> {
         std::str::from_utf8(self.bytes).unwrap_or_default()
     }
 
-    /// The numbers and the values of the fields, in order, up to the first field that is broken.
+    /// The numbers and the values of the fields, in order. Nothing can be read behind a field that is broken.
     pub(super) fn fields(self) -> impl Iterator<Item = Read<(u64, Value<'a>)>> {
         let mut at = 0;
         std::iter::from_fn(move || (at < self.bytes.len()).then(|| self.field(&mut at)))
