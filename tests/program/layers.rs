@@ -4,12 +4,10 @@
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use crate::support::traces;
-use std::sync::Arc;
 use tracetree::analysis::Analysis;
 use tracetree::analysis::layers::{LayerPairs, PlacePair, layer_op_rows, layer_rows};
-use tracetree::program::{Measure, Program, StackKind};
-use tracetree::trace::{Nanos, ReadOptions, Trace};
-use tracetree::tree::CallTree;
+use tracetree::program::StackKind;
+use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
 /// A block with two modules: the first module runs one kernel of `micros` µs, and the second module runs two kernels,
@@ -467,32 +465,4 @@ fn graphs_captured_in_pieces_are_one_replay_per_step() {
         })
         .json();
     assert_eq!(stacks(&text), [("graph_0".to_owned(), 6)]);
-}
-
-#[test]
-fn the_layers_of_many_steps_are_found_in_about_linear_time() {
-    let model = |steps: u32| {
-        let trace = TraceBuilder::cuda().thread("main", |t| {
-            for number in 0..steps {
-                t.step(number, |t| {
-                    t.module("Model_0", |t| {
-                        (0..12).for_each(|number| block(t, number, 1.0));
-                    });
-                });
-            }
-        });
-        Trace::from_reader("model", trace.json().as_bytes(), &ReadOptions::default())
-            .expect("a trace")
-    };
-    let time = |steps: u32| {
-        let tree = Arc::new(CallTree::build(model(steps)));
-        let best = (0..3).map(|_| {
-            let begin = std::time::Instant::now();
-            assert_eq!(Program::of(tree.clone()).layers(Measure::GpuTime).len(), 12);
-            begin.elapsed()
-        });
-        best.min().expect("three runs")
-    };
-    let (small, large) = (time(50), time(800));
-    assert!(large < small * 16 * 6, "16 times the steps took {small:?} -> {large:?}");
 }
