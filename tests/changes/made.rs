@@ -104,6 +104,14 @@ fn product(t: &mut HostThread<'_>) {
     t.op("aten::mm", |t| t.kernel("sgemm", 5.0));
 }
 
+/// Asserts that the changes, including those of the recording, are a single one of the given kind.
+fn assert_only_change(one: String, two: String, kind: ChangeKind) {
+    compare_texts(&PerSide::new(one, two), |analysis| {
+        let kinds: Vec<_> = analysis.changes().list().iter().map(|change| change.kind).collect();
+        assert_eq!(kinds, [kind], "{:?}", shown(analysis));
+    });
+}
+
 #[test]
 fn code_that_only_one_side_compiles_in_the_measured_steps_is_named() {
     let run = |compiles: bool| {
@@ -141,10 +149,7 @@ fn calls_that_only_enter_another_stream_are_a_part_of_the_stream_change() {
             }
         })
     };
-    compare_texts(&PerSide::new(run(false), run(true)), |analysis| {
-        let kinds: Vec<ChangeKind> = analysis.changes().list().iter().map(|c| c.kind).collect();
-        assert_eq!(kinds, [ChangeKind::Streams], "{:?}", shown(analysis));
-    });
+    assert_only_change(run(false), run(true), ChangeKind::Streams);
 }
 
 #[test]
@@ -160,9 +165,6 @@ fn no_grad_around_an_added_op_is_a_part_of_that_change() {
         })
     };
     for [one, two] in [[false, true], [true, false]] {
-        compare_texts(&PerSide::new(run(one), run(two)), |analysis| {
-            let kinds: Vec<ChangeKind> = analysis.changes().list().iter().map(|c| c.kind).collect();
-            assert_eq!(kinds, [ChangeKind::Ops], "{:?}", shown(analysis));
-        });
+        assert_only_change(run(one), run(two), ChangeKind::Ops);
     }
 }

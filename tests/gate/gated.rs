@@ -1,6 +1,7 @@
 //! Creates recordings of runs, and checks one recording against another with the default rules.
 
 use tracetree::CallTree;
+use tracetree::trace::{ReadOptions, Trace};
 use tracetree_gate::{Date, Gate, Recorder, Recording, Rules};
 
 pub(crate) fn record(trees: impl IntoIterator<Item = CallTree>) -> Recording {
@@ -9,6 +10,16 @@ pub(crate) fn record(trees: impl IntoIterator<Item = CallTree>) -> Recording {
         recorder.add(tree).expect("a run of one program");
     }
     recorder.finish().expect("at least one run")
+}
+
+pub(crate) fn tree(name: &str, text: &str) -> CallTree {
+    let trace = Trace::from_reader(name, text.as_bytes(), &ReadOptions::default());
+    CallTree::build(trace.expect("a trace"))
+}
+
+/// The recording of one run, given as the text of its trace.
+pub(crate) fn record_text(text: &str) -> Recording {
+    record([tree("a trace", text)])
 }
 
 pub(crate) fn check(baseline: &Recording, candidate: &Recording) -> Gate {

@@ -1,12 +1,12 @@
 //! Tests the gate's structural results for real pairs, for runs of one program, and for steps of one run.
 
-use crate::gated::{changes, check, check_structure, record};
+use crate::gated::{changes, check, check_structure, record, record_text};
 use crate::support::files::inflated;
 use crate::support::trace_builder::TraceBuilder;
 use crate::support::traces::real;
 use std::path::Path;
 use tracetree::program::{Selection, Steps};
-use tracetree::trace::{ReadOptions, Trace};
+use tracetree::trace::Trace;
 use tracetree::tree::CallTree;
 use tracetree_gate::{Date, Finding, Gate, Outcome, Recording, Rules};
 
@@ -55,9 +55,7 @@ fn each_step_counts_what_it_launched_and_where_it_waited() {
         // Calls outside of steps do not count.
         t.synchronize("cudaDeviceSynchronize");
     });
-    let text = builder.json();
-    let trace = Trace::from_reader("a trace", text.as_bytes(), &ReadOptions::default());
-    let recording = record([CallTree::build(trace.expect("a trace"))]);
+    let recording = record_text(&builder.json());
     let counts =
         recording.counts.iter().map(|(name, range)| (name.as_str(), (range.least, range.most)));
     let expected = [
@@ -417,9 +415,7 @@ fn updating(updates: usize) -> Recording {
             });
         }
     });
-    let text = builder.json();
-    let trace = Trace::from_reader("a trace", text.as_bytes(), &ReadOptions::default());
-    record([CallTree::build(trace.expect("a trace"))])
+    record_text(&builder.json())
 }
 
 fn with_launches_of(phase: &str) -> Gate {

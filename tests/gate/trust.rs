@@ -1,20 +1,15 @@
 //! Tests that the gate decides about times only with evidence: runs that repeat each other, plausible times, and all
 //! changes that several steps show.
 
-use crate::gated::{check, record};
+use crate::gated::{check, record, tree};
 use crate::support::files::inflated;
 use crate::support::trace_builder::TraceBuilder;
 use crate::support::traces::{example, h100};
 use serde_json::Value;
 use std::path::Path;
 use tracetree::CallTree;
-use tracetree::trace::{ReadOptions, Trace};
+use tracetree::trace::Trace;
 use tracetree_gate::{Date, Gate, Outcome, Recording, Rules, Severity, State, Timing};
-
-fn tree(name: &str, text: &str) -> CallTree {
-    let trace = Trace::from_reader(name, text.as_bytes(), &ReadOptions::default());
-    CallTree::build(trace.expect("a trace"))
-}
 
 /// A run of three steps with a kernel of the given time in µs, in the order of the steps.
 fn kernels(times: &[f64]) -> String {
